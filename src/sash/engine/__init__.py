@@ -1,0 +1,1 @@
+"""The circuit and its operators, their state and their kernels; it knows nothing of where it runs."""

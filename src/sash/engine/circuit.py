@@ -1,0 +1,129 @@
+"""The circuit: a plan's operators in topological order, moved forward one step at a time.
+
+A step takes all rows that are certain up to a frontier and gives all changes up to it, exact at
+every instant in between. Equal parts of a plan are computed once. The same circuit runs in a
+session, in a benchmark and in a test.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Circuit", "Measure", "Watch"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from sash.engine.compile import operator_for, reads
+from sash.engine.expressions import Faults
+from sash.engine.lowering import lower
+from sash.engine.operator import Operator
+from sash.engine.output import Output
+from sash.lifetimes import BEGINNING, Changes, Instant
+from sash.plan.keys import nets
+from sash.plan.nodes import Node, Source, TableScan
+from sash.plan.patterns import Pattern, pattern
+
+
+class Watch(Protocol):
+    """Called after every operator's step: the tests' contract wrapper."""
+
+    def __call__(
+        self, node: Node, inputs: tuple[Changes, ...], output: Changes, before: Instant, frontier: Instant, held_rows: int
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What one operator holds."""
+
+    operator: str
+    rows: int
+    nbytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """An operator and the places of its inputs; none for a source."""
+
+    node: Node
+    operator: Operator | None
+    inputs: tuple[int, ...]
+
+
+class Circuit:
+    """The running form of one optimised plan."""
+
+    def __init__(self, plan: Node, *, since: Instant = BEGINNING, watch: Watch | None = None) -> None:
+        self.plan = lower(plan)
+        self.faults = Faults()
+        self.frontier: Instant = BEGINNING
+        self._watch = watch
+        self._places: list[_Place] = []
+        self._place(self.plan, {})
+        nodes = [place.node for place in self._places]
+        self.streams = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, Source)))
+        self.tables = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, TableScan)))
+        is_stream = pattern(self.plan) is Pattern.MON
+        self.output = Output(self.plan.schema, is_stream=is_stream, nets=nets(self.plan), since=since)
+
+    def _place(self, node: Node, known: dict[Node, int]) -> int:
+        if node not in known:
+            inputs = tuple(self._place(child, known) for child in reads(node))
+            source = isinstance(node, Source | TableScan)
+            self._places.append(_Place(node, None if source else operator_for(node, self.faults), inputs))
+            known[node] = len(self._places) - 1
+        return known[node]
+
+    def step(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
+        """Move to the frontier with the rows of streams and tables that begin by then."""
+        before, self.frontier = self.frontier, frontier
+        edges: list[Changes] = []
+        for place in self._places:
+            if place.operator is None:
+                edges.append(_brought(place.node, inputs))
+                continue
+            taken = tuple(edges[i] for i in place.inputs)
+            given = place.operator.step(taken, frontier)
+            edges.append(given)
+            if self._watch is not None:
+                self._watch(place.node, taken, given, before, frontier, place.operator.rows)
+        self.output.step(edges[-1], frontier)
+
+    def measure(self) -> list[Measure]:
+        """What each operator holds, and the output."""
+        held = [
+            Measure(type(place.operator).__name__, place.operator.rows, place.operator.nbytes)
+            for place in self._places
+            if place.operator is not None
+        ]
+        return [*held, Measure("Output", self.output.rows, self.output.nbytes)]
+
+    def save(self) -> dict[str, pa.Table]:
+        """All state as tables by name."""
+        saved = {f"output/{name}": table for name, table in self.output.save(self.frontier).items()}
+        for i, place in enumerate(self._places):
+            if place.operator is not None:
+                saved |= {f"{i}/{name}": table for name, table in place.operator.save().items()}
+        clock = pa.table({"frontier": pa.array([self.frontier], pa.int64())})
+        return {**saved, "clock": clock, "faults": pa.table(self.faults.save())}
+
+    def load(self, saved: Mapping[str, pa.Table]) -> None:
+        """Go on from a saved state of the same plan."""
+        self.frontier = saved["clock"].column("frontier")[0].as_py()
+        self.output.load(_under("output", saved))
+        for i, place in enumerate(self._places):
+            if place.operator is not None:
+                place.operator.load(_under(str(i), saved))
+
+
+def _brought(node: Node, inputs: Mapping[str, Changes]) -> Changes:
+    assert isinstance(node, Source | TableScan)
+    changes = inputs.get(node.name)
+    return Changes.empty([field.type for field in node.schema]) if changes is None else changes
+
+
+def _under(prefix: str, saved: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    start = f"{prefix}/"
+    return {name.removeprefix(start): table for name, table in saved.items() if name.startswith(start)}

@@ -1,0 +1,155 @@
+"""From logical nodes to operators: which implementation and which state suit the update pattern.
+
+One rule per node; the choice between implementations is made here and nowhere else.
+"""
+
+from __future__ import annotations
+
+__all__ = ["operator_for", "reads"]
+
+from functools import singledispatch
+
+from sash.engine.expressions import Faults
+from sash.engine.kernels.presence import EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL, SOME
+from sash.engine.operator import Operator
+from sash.engine.operators.aggregate import GroupAggregate
+from sash.engine.operators.counted import CountedRows
+from sash.engine.operators.distinct import DistinctRows
+from sash.engine.operators.join import MultiJoin
+from sash.engine.operators.project import ProjectColumns
+from sash.engine.operators.range_window import RangeWindow
+from sash.engine.operators.rows_window import RowsWindow
+from sash.engine.operators.select import SelectRows
+from sash.engine.operators.semi_join import SemiJoinRows
+from sash.engine.operators.table_join import TableLookup
+from sash.engine.operators.to_stream import Arrivals, Departures
+from sash.engine.operators.topk import TopRows
+from sash.engine.operators.union import UnionAll
+from sash.engine.operators.whole_relation import WholeRelation
+from sash.language.expressions import Column, Expression
+from sash.plan.keys import nets
+from sash.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Join,
+    Node,
+    Project,
+    Select,
+    SemiJoin,
+    SetOperation,
+    TableJoin,
+    TopK,
+    ToStream,
+    Union,
+    Windowed,
+)
+from sash.plan.patterns import Pattern, pattern
+
+Types = tuple[object, ...]
+
+_MODES = {
+    ("except", False): EXCEPT,
+    ("except", True): EXCEPT_ALL,
+    ("intersect", False): INTERSECT,
+    ("intersect", True): INTERSECT_ALL,
+}
+
+
+def _types(node: Node) -> tuple[object, ...]:
+    return tuple(field.type for field in node.schema)
+
+
+def reads(node: Node) -> tuple[Node, ...]:
+    """The nodes an operator takes its inputs from: a projection right above a join is part of it."""
+    if isinstance(node, Project) and isinstance(node.input, Join):
+        return node.input.inputs
+    return node.inputs
+
+
+@singledispatch
+def operator_for(node: Node, faults: Faults) -> Operator:
+    """The operator that computes a node from the edges of `reads(node)`."""
+    raise TypeError(f"no operator for {type(node).__name__}")
+
+
+@operator_for.register
+def _(node: Select, faults: Faults) -> Operator:
+    return SelectRows(_types(node), node.predicate, faults)
+
+
+@operator_for.register
+def _(node: Project, faults: Faults) -> Operator:
+    if isinstance(node.input, Join):
+        return _join(node.input, node.expressions, _types(node), faults)
+    return ProjectColumns(_types(node), node.expressions, faults)
+
+
+@operator_for.register
+def _(node: Union, faults: Faults) -> Operator:
+    return UnionAll(_types(node))
+
+
+@operator_for.register
+def _(node: Windowed, faults: Faults) -> Operator:
+    if node.window.kind == "rows":
+        return RowsWindow(_types(node), node.window, node.by_value)
+    return RangeWindow(_types(node), node.window)
+
+
+@operator_for.register
+def _(node: Join, faults: Faults) -> Operator:
+    everything = tuple(Column(i, field.type, field.name) for i, field in enumerate(node.schema))
+    return _join(node, everything, _types(node), faults)
+
+
+def _join(node: Join, outputs: tuple[Expression, ...], types: tuple[object, ...], faults: Faults) -> Operator:
+    inputs = tuple(map(_types, node.inputs))
+    internal = node.internal or (False,) * len(inputs)
+    return MultiJoin(types, inputs, node.equalities, node.residual, outputs, internal, faults)
+
+
+@operator_for.register
+def _(node: SemiJoin, faults: Faults) -> Operator:
+    return SemiJoinRows(_types(node), node.left_keys, node.right_keys, node.anti, node.null_safe, faults)
+
+
+@operator_for.register
+def _(node: TableJoin, faults: Faults) -> Operator:
+    strict = pattern(node.input) is Pattern.STR
+    return TableLookup(
+        _types(node), _types(node.table), node.input_keys, node.table_keys, node.residual,
+        node.kind, node.time, strict, faults,
+    )  # fmt: skip
+
+
+@operator_for.register
+def _(node: Distinct, faults: Faults) -> Operator:
+    if pattern(node.input) is Pattern.STR:
+        return CountedRows(_types(node), SOME)
+    return DistinctRows(_types(node))
+
+
+@operator_for.register
+def _(node: SetOperation, faults: Faults) -> Operator:
+    return CountedRows(_types(node), _MODES[node.kind, node.all])
+
+
+@operator_for.register
+def _(node: Aggregate, faults: Faults) -> Operator:
+    monotonic = pattern(node.input) is Pattern.MON
+    return GroupAggregate(_types(node), node.groups, node.aggregates, _types(node.input), faults, monotonic)
+
+
+@operator_for.register
+def _(node: TopK, faults: Faults) -> Operator:
+    monotonic = pattern(node.input) is Pattern.MON
+    return TopRows(_types(node), node.order, node.limit, node.offset, monotonic)
+
+
+@operator_for.register
+def _(node: ToStream, faults: Faults) -> Operator:
+    if node.kind == "rstream":
+        return WholeRelation(_types(node), node.slide, node.restore)
+    if node.kind == "dstream":
+        return Departures(_types(node), nets(node.input))
+    return Arrivals(_types(node), nets(node.input), node.slide if node.restore else None)

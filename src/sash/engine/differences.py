@@ -1,0 +1,94 @@
+"""A relation's changes, instant by instant: the multiset difference between successive instants.
+
+This one thing is what `changes()` shows, what ISTREAM and DSTREAM stream and what RSTREAM follows
+([G06] §2.1.3): beginnings are +, ends are -, and equal rows of one instant are added up wherever
+they can meet.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Deltas", "Differences"]
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.netting import net
+from sash.engine.state.live_rows import LiveRows
+from sash.engine.state.saving import changes_of, changes_table
+from sash.lifetimes import Changes, Instant
+
+
+@dataclass(frozen=True, eq=False)
+class Deltas:
+    """Rows with the instant and the sign of their change, in time order."""
+
+    columns: tuple[pa.Array, ...]
+    at: np.ndarray
+    change: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def take(self, rows: np.ndarray) -> Deltas:
+        """The rows at the given positions."""
+        indices = pa.array(rows)
+        return Deltas(tuple(column.take(indices) for column in self.columns), self.at[rows], self.change[rows])
+
+    def netted(self) -> Deltas:
+        """Equal rows of one instant added up."""
+        if len(self) < 2:
+            return self
+        rows, sums = net(self.columns, self.at, self.change)
+        order = np.argsort(rows)
+        kept = self.take(rows[order])
+        return Deltas(kept.columns, kept.at, sums[order])
+
+
+class Differences:
+    """Follows one edge. `nets`: equal rows may leave and enter at one instant."""
+
+    def __init__(self, types: Sequence[pa.DataType], nets: bool) -> None:
+        self._nets = nets
+        self.live = LiveRows(types)
+
+    def step(self, changes: Changes, frontier: Instant) -> Deltas:
+        """All changes up to the frontier."""
+        lasting = changes.until > frontier
+        before = self.live.pop(frontier)
+        parts = [Deltas(changes.columns, changes.begin, changes.weight)]
+        if len(before):
+            parts.append(Deltas(before.columns, before.until, -before.weight))
+        if lasting.all():
+            self.live.add(changes)
+        else:
+            short = changes.take(np.flatnonzero(~lasting))
+            parts.append(Deltas(short.columns, short.until, -short.weight))
+            self.live.add(changes.take(np.flatnonzero(lasting)))
+        deltas = _in_time_order(parts)
+        return deltas.netted() if self._nets else deltas
+
+    def save(self, frontier: Instant) -> dict[str, pa.Table]:
+        """The rows whose ends are to come."""
+        return {"live": changes_table(self.live.contents(frontier))}
+
+    def load(self, saved: Mapping[str, pa.Table]) -> None:
+        """What `save` wrote."""
+        self.live.replace(changes_of(saved["live"]))
+
+
+def _in_time_order(parts: Sequence[Deltas]) -> Deltas:
+    parts = [part for part in parts if len(part)] or parts[:1]
+    if len(parts) == 1:
+        whole = parts[0]
+    else:
+        whole = Deltas(
+            tuple(pa.concat_arrays(pieces) for pieces in zip(*(part.columns for part in parts), strict=True)),
+            np.concatenate([part.at for part in parts]),
+            np.concatenate([part.change for part in parts]),
+        )
+    order = argsort_instants(whole.at)
+    return whole if order is None else whole.take(order)

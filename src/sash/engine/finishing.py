@@ -1,0 +1,127 @@
+"""Results of aggregates from lanes: exact sums put together, rounded once, NULL where there is nothing.
+
+`ints` [i, n] and `floats` [2p, n] are the lanes of one feature in n states of groups, `count` [n] how
+many values are in them.
+"""
+
+from __future__ import annotations
+
+__all__ = ["finish"]
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.double_double import divide_by, minus, times
+from sash.engine.values import Faults
+
+_EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
+_HALF = 1 << 31
+_LOW = np.int64(0xFFFFFFFF)
+
+
+def finish(
+    function: str, argument: pa.DataType, type_: pa.DataType,
+    count: np.ndarray, ints: np.ndarray, floats: np.ndarray, faults: Faults,
+) -> pa.Array:  # fmt: skip
+    """The column of an aggregate over an argument of a type."""
+    if function == "count":
+        return pa.array(count)
+    if function not in ("sum", "avg"):
+        return _spread(function, argument, count, ints, floats)
+    if pa.types.is_decimal(argument):
+        return _decimals(function, argument, type_, count, ints, faults)
+    if pa.types.is_integer(argument):
+        high, low = _halves(ints)
+        if function == "sum":
+            return _integer_sum(count, high, low, faults)
+        return _integer_mean(count, high, low)
+    return _reals(function, count, ints, floats)
+
+
+def _column(values: np.ndarray, missing: np.ndarray) -> pa.Array:
+    return pa.array(values, mask=missing) if missing.any() else pa.array(values)
+
+
+def _halves(ints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of integers as a high part and a low one of 32 bits."""
+    if len(ints) == 1:
+        return ints[0] >> 32, ints[0] & _LOW
+    return ints[0] + (ints[1] >> 32), ints[1] & _LOW
+
+
+def _integer_sum(count: np.ndarray, high: np.ndarray, low: np.ndarray, faults: Faults) -> pa.Array:
+    missing = count == 0
+    if len(high) and (high.min() < -_HALF or high.max() >= _HALF):
+        too_large = (high < -_HALF) | (high >= _HALF)
+        faults.add("overflow", int(np.count_nonzero(too_large)))
+        missing = missing | too_large
+    return _column((high << 32) | low, missing)
+
+
+def _integer_mean(count: np.ndarray, high: np.ndarray, low: np.ndarray) -> pa.Array:
+    """Exact sums below 2**53 divide with one rounding; Python's integers do the rare others."""
+    small = (high >= -(1 << 20)) & (high < (1 << 20))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (high * float(2**32) + low) / count
+    for row in np.flatnonzero(~small & (count != 0)):
+        mean[row] = ((int(high[row]) << 32) + int(low[row])) / int(count[row])
+    return _column(mean, count == 0)
+
+
+def _strange(ints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whether anything that is +inf or NaN, and -inf or NaN, is among the values."""
+    return (ints[0] & _LOW) != 0, (ints[0] >> 32) != 0
+
+
+def _with_strange(result: np.ndarray, ints: np.ndarray) -> np.ndarray:
+    if not ints[0].any():
+        return result
+    upward, downward = _strange(ints)
+    result = np.where(upward, np.inf, np.where(downward, -np.inf, result))
+    return np.where(upward & downward, np.nan, result)
+
+
+def _reals(function: str, count: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> pa.Array:
+    result = floats[0]
+    if function == "avg":
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            result = divide_by((floats[0], floats[1]), count.astype(np.float64))[0]
+    return _column(_with_strange(result, ints) + 0.0, count == 0)
+
+
+def _spread(
+    function: str, argument: pa.DataType, count: np.ndarray, ints: np.ndarray, floats: np.ndarray
+) -> pa.Array:
+    """Squares less the square of the sum over the count, all in pairs; then one rounding."""
+    size = count.astype(np.float64)
+    total, squares = (floats[0], floats[1]), (floats[2], floats[3])
+    freedom = size - 1 if function.endswith("_samp") else size
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        apart = minus(squares, times(total, divide_by(total, size)))
+        variance = np.maximum(divide_by(apart, freedom)[0], 0.0)
+        if pa.types.is_decimal(argument):
+            variance = variance / float(10 ** (2 * argument.scale))
+        result = np.sqrt(variance) if function.startswith("stddev") else variance
+    result = np.where(ints[0] != 0, np.nan, result)
+    return _column(result, freedom <= 0)
+
+
+def _decimals(
+    function: str, argument: pa.DataType, type_: pa.DataType, count: np.ndarray, ints: np.ndarray, faults: Faults
+) -> pa.Array:
+    """Sums of limbs as Python's integers; the mean is rounded half up."""
+    limit = 10**type_.precision
+    out: list[Decimal | None] = []
+    for size, *limbs in zip(count.tolist(), *ints.tolist(), strict=True):
+        whole = sum(limb << (32 * k) for k, limb in enumerate(limbs))
+        if function == "avg" and size:
+            scaled = abs(whole) * 10 ** (type_.scale - argument.scale)
+            rounded = (2 * scaled + size) // (2 * size)
+            whole = rounded if whole >= 0 else -rounded
+        fits = size != 0 and -limit < whole < limit
+        if size and not fits:
+            faults.add("overflow", 1)
+        out.append(_EXACT.scaleb(Decimal(whole), -type_.scale) if fits else None)
+    return pa.array(out, type_)

@@ -1,0 +1,56 @@
+"""What every operator of a circuit is: a step from changes to changes, and state that can be saved.
+
+Rows on an edge are in order of `begin`; so are the rows an operator gives. Its state between two
+steps is exact as of the frontier of the last one.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Operator", "Saved", "in_order"]
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from sash.engine.kernels.ordering import argsort_instants
+from sash.lifetimes import Changes, Instant
+
+Saved = Mapping[str, pa.Table]
+"""An operator's state as Arrow tables by name."""
+
+
+@dataclass(eq=False)
+class Operator:
+    """One operator. Stateless ones implement `step` alone."""
+
+    types: tuple[pa.DataType, ...]
+    """The types of the columns it gives."""
+    name: str = field(default="", kw_only=True)
+
+    def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
+        """Take what is certain up to the frontier, give all changes up to it."""
+        raise NotImplementedError  # every operator answers
+
+    @property
+    def rows(self) -> int:
+        """How many rows (or groups, or entries) are held."""
+        return 0
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes are held."""
+        return 0
+
+    def save(self) -> dict[str, pa.Table]:
+        """The state, such that `load` into a new operator goes on exactly from here."""
+        return {}
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+
+
+def in_order(changes: Changes) -> Changes:
+    """The same rows in order of `begin`, as every edge has them."""
+    order = argsort_instants(changes.begin)
+    return changes if order is None else changes.take(order)

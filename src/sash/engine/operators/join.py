@@ -1,0 +1,271 @@
+"""The n-way join over signed lifetimes, without intermediate state ([GO03] §3, [G06] §5.2).
+
+New rows of each input probe the kept rows of the others one after another; rows match while their
+lifetimes overlap, and a result lives as long as all its parts. It is bilinear, so a negative row
+needs no special case. Input i's new rows meet inputs before i with their new rows, those after i
+without, so that every combination is found once.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MultiJoin"]
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.engine.encoding import any_null, key_words, value_words
+from sash.engine.expressions import Faults, evaluate
+from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.operator import Operator, Saved
+from sash.engine.state.keyed_rows import Index, KeyedRows
+from sash.language.expressions import Expression, columns_of
+from sash.lifetimes import FOREVER, Changes, Instant
+from sash.plan.nodes import Equality
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What an input is probed by: its own expressions, and what the inputs before give for them."""
+
+    input: int
+    own: tuple[Expression, ...]
+    given: tuple[tuple[int, Expression], ...]
+    null_safe: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Combinations:
+    """Row numbers per input (None where not bound yet) and their common lifetime."""
+
+    numbers: tuple[np.ndarray | None, ...]
+    begin: np.ndarray
+    until: np.ndarray
+
+    def take(self, positions: np.ndarray) -> _Combinations:
+        numbers = tuple(None if n is None else n[positions] for n in self.numbers)
+        return _Combinations(numbers, self.begin[positions], self.until[positions])
+
+
+@dataclass(eq=False)
+class MultiJoin(Operator):
+    """Join the inputs on `equalities` and `residual`, and compute `outputs` from what matches.
+
+    Outputs and residual read the inputs' columns side by side. Where `internal[i]`, rows of input i
+    match while they live but their results outlive them.
+    """
+
+    input_types: tuple[tuple[pa.DataType, ...], ...]
+    equalities: tuple[Equality, ...]
+    residual: Expression | None
+    outputs: tuple[Expression, ...]
+    internal: tuple[bool, ...]
+    faults: Faults
+    _kept: list[KeyedRows] = field(init=False)
+    _keys: list[list[_Key]] = field(init=False)
+    _routes: list[list[tuple[_Key, int]]] = field(init=False)
+    _payload: list[tuple[int, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._keys = [[] for _ in self.input_types]
+        self._routes = [self._route(start) for start in range(len(self.input_types))]
+        self._payload = [self._columns_kept(i) for i in range(len(self.input_types))]
+        self._kept = [KeyedRows([types[c] for c in kept]) for types, kept in zip(self.input_types, self._payload, strict=True)]
+
+    def _route(self, start: int) -> list[tuple[_Key, int]]:
+        """In which order new rows of `start` meet the others: those they are tied to first."""
+        bound, route = [start], []
+        while len(bound) < len(self.input_types):
+            rest = [i for i in range(len(self.input_types)) if i not in bound]
+            ties = {i: self._ties(i, bound) for i in rest}
+            following = max(rest, key=lambda i: (len(ties[i].own), -i))
+            key = ties[following]
+            own = [(known.own, known.null_safe) for known in self._keys[following]]
+            if (key.own, key.null_safe) not in own:
+                self._keys[following].append(key)
+                own.append((key.own, key.null_safe))
+            route.append((key, own.index((key.own, key.null_safe))))
+            bound.append(following)
+        return route
+
+    def _ties(self, to: int, bound: Sequence[int]) -> _Key:
+        ties: list[tuple[Expression, int, Expression, bool]] = []
+        for e in self.equalities:
+            if e.left == to and e.right in bound:
+                ties.append((e.left_key, e.right, e.right_key, e.null_safe))
+            elif e.right == to and e.left in bound:
+                ties.append((e.right_key, e.left, e.left_key, e.null_safe))
+        ties.sort(key=lambda tie: str(tie[0]))
+        return _Key(to, tuple(t[0] for t in ties), tuple(t[1:3] for t in ties), tuple(t[3] for t in ties))
+
+    def _offset(self, i: int) -> int:
+        return sum(len(types) for types in self.input_types[:i])
+
+    def _columns_kept(self, i: int) -> tuple[int, ...]:
+        """The columns of input i that are read after a match."""
+        read: set[int] = set()
+        for expression in (*self.outputs, *(() if self.residual is None else (self.residual,))):
+            read |= {c - self._offset(i) for c in columns_of(expression)}
+        if len(self.input_types) > 2:
+            for key in (key for route in self._routes for key, _ in route):
+                for given, expression in key.given:
+                    read |= columns_of(expression) if given == i else frozenset()
+        return tuple(sorted(c for c in read if 0 <= c < len(self.input_types[i])))
+
+    def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
+        found: list[_Combinations] = []
+        for i, changes in enumerate(inputs):
+            changes = self._matchable(i, changes)
+            if not len(changes):
+                continue
+            indexes = [self._own_index(key, changes) for key in self._keys[i]]
+            kept = changes.with_columns([changes.columns[c] for c in self._payload[i]])
+            first = self._kept[i].add(kept, indexes)
+            numbers = np.arange(first, first + len(changes))
+            start = _Combinations(
+                tuple(numbers if j == i else None for j in range(len(inputs))), changes.begin, changes.until
+            )
+            found.extend(self._extend(start, self._routes[i], self._asking(i, changes, indexes)))
+        result = self._results(found)
+        for kept in self._kept:
+            kept.expire(frontier)
+        return result
+
+    def _matchable(self, i: int, changes: Changes) -> Changes:
+        """Without the rows that have a NULL where another input must be equal."""
+        if not len(changes):
+            return changes
+        keys = [e.left_key for e in self.equalities if e.left == i and not e.null_safe]
+        keys += [e.right_key for e in self.equalities if e.right == i and not e.null_safe]
+        nulls = any_null([evaluate(key, changes.columns, len(changes), self.faults) for key in keys])
+        return changes if nulls is None else changes.filter(~nulls)
+
+    def _own_index(self, key: _Key, changes: Changes) -> Index:
+        n = len(changes)
+        values = [evaluate(e, changes.columns, n, self.faults) for e in key.own]
+        return Index.of(_words(values, key.null_safe, n), changes.begin, changes.until)
+
+    def _asking(self, i: int, changes: Changes, indexes: Sequence[Index]) -> Index:
+        """New rows as the first input on their route is probed by them; mostly an index they have."""
+        key = self._routes[i][0][0]
+        given = tuple(expression for _, expression in key.given)
+        for own, index in zip(self._keys[i], indexes, strict=True):
+            if (own.own, own.null_safe) == (given, key.null_safe):
+                return index
+        values = [evaluate(expression, changes.columns, len(changes), self.faults) for expression in given]
+        return Index.of(_words(values, key.null_safe, len(changes)), changes.begin, changes.until)
+
+    def _extend(
+        self, start: _Combinations, route: Sequence[tuple[_Key, int]], asking: Index | None = None
+    ) -> Iterator[_Combinations]:
+        """Follow the route, input by input, in pieces of bounded size."""
+        if not route:
+            yield self._passing(start)
+            return
+        key, index = route[0]
+        if asking is None:
+            values = [self._given(start, i, expression) for i, expression in key.given]
+            asking = Index.of(_words(values, key.null_safe, len(start.begin)), start.begin, start.until)
+        for pairs in self._kept[key.input].probe(asking, index):
+            numbers = [None if known is None else known[pairs.probes] for known in start.numbers]
+            numbers[key.input] = pairs.rows
+            grown = _Combinations(tuple(numbers), pairs.begin, pairs.until)
+            yield from self._extend(grown, route[1:])
+
+    def _given(self, start: _Combinations, i: int, expression: Expression) -> pa.Array:
+        """A key's value for each combination so far."""
+        numbers = start.numbers[i]
+        assert numbers is not None
+        columns = self._spread(i, self._kept[i].payload.take(numbers))
+        return evaluate(expression, columns, len(start.begin), self.faults)
+
+    def _spread(self, i: int, kept: Sequence[pa.Array]) -> list[pa.Array]:
+        """Kept columns at their own positions; what was not kept is never read."""
+        columns: list[pa.Array] = [None] * len(self.input_types[i])
+        for position, column in zip(self._payload[i], kept, strict=True):
+            columns[position] = column
+        return columns
+
+    def _passing(self, found: _Combinations) -> _Combinations:
+        """What passes the residual predicate."""
+        if self.residual is None or not len(found.begin):
+            return found
+        columns = self._columns(found, columns_of(self.residual))
+        passed = evaluate(self.residual, columns, len(found.begin), self.faults)
+        return found.take(np.flatnonzero(pc.fill_null(passed, False).to_numpy(zero_copy_only=False)))
+
+    def _columns(self, found: _Combinations, read: frozenset[int]) -> list[pa.Array]:
+        columns: list[pa.Array] = []
+        for i, types in enumerate(self.input_types):
+            offset, numbers = len(columns), found.numbers[i]
+            assert numbers is not None
+            here = any(offset <= c < offset + len(types) for c in read)
+            kept = self._kept[i].payload.take(numbers) if here else [None] * len(self._payload[i])
+            columns.extend(self._spread(i, kept))
+        return columns
+
+    def _results(self, found: Sequence[_Combinations]) -> Changes:
+        found = [part for part in found if len(part.begin)]
+        if not found:
+            return Changes.empty(self.types)
+        numbers = [np.concatenate([part.numbers[i] for part in found]) for i in range(len(self.input_types))]  # type: ignore[misc]
+        whole = _Combinations(
+            tuple(numbers),
+            np.concatenate([part.begin for part in found]),
+            np.concatenate([part.until for part in found]),
+        )
+        order = argsort_instants(whole.begin)
+        if order is not None:
+            whole = whole.take(order)
+        n = len(whole.begin)
+        read = frozenset().union(*map(columns_of, self.outputs)) if self.outputs else frozenset()
+        columns = self._columns(whole, read)
+        outputs = tuple(evaluate(e, columns, n, self.faults) for e in self.outputs)
+        return Changes(outputs, whole.begin, self._ends(whole), self._weights(whole))
+
+    def _ends(self, found: _Combinations) -> np.ndarray:
+        """Until when results live: INTERNAL inputs do not end them."""
+        if not any(self.internal):
+            return found.until
+        ends = np.full(len(found.begin), FOREVER)
+        for i, inside in enumerate(self.internal):
+            numbers = found.numbers[i]
+            if not inside and numbers is not None:
+                ends = np.minimum(ends, self._kept[i].untils(numbers))
+        return ends
+
+    def _weights(self, found: _Combinations) -> np.ndarray:
+        weights = np.ones(len(found.begin), np.int64)
+        for kept, numbers in zip(self._kept, found.numbers, strict=True):
+            if not kept.all_ones and numbers is not None:
+                weights *= kept.weights(numbers)
+        return weights
+
+    @property
+    def rows(self) -> int:
+        return sum(map(len, self._kept))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(kept.nbytes for kept in self._kept)
+
+    def save(self) -> dict[str, pa.Table]:
+        return {f"{i}/{name}": table for i, kept in enumerate(self._kept) for name, table in kept.save().items()}
+
+    def load(self, saved: Saved) -> None:
+        for i, kept in enumerate(self._kept):
+            mine = {name.removeprefix(f"{i}/"): t for name, t in saved.items() if name.startswith(f"{i}/")}
+            if mine:
+                kept.load(mine)
+
+
+def _words(values: Sequence[pa.Array], null_safe: Sequence[bool], n: int) -> np.ndarray:
+    """The words of a key; only null-safe parts need to mark NULLs, the others have none left."""
+    plain = value_words([value for value, safe in zip(values, null_safe, strict=True) if not safe], n)
+    if not any(null_safe):
+        return plain
+    marked = key_words([value for value, safe in zip(values, null_safe, strict=True) if safe], n)
+    return np.concatenate([plain, marked], axis=1)

@@ -1,0 +1,211 @@
+"""Semi- and anti-join: left rows while a right row with their key lives, or while none does.
+
+The right side is kept as counts per key and ends to come; live left rows hang on their key, so that
+a key that appears or vanishes touches only its own rows. Negation is strict ([G06] §3.2.2): what
+must go early is followed by its negation.
+"""
+
+from __future__ import annotations
+
+__all__ = ["SemiJoinRows"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.encoding import any_null
+from sash.engine.expressions import Faults, evaluate
+from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.kernels.presence import sweep_shown
+from sash.engine.netting import net
+from sash.engine.operator import Operator, Saved, in_order
+from sash.engine.state.calendar import Calendar
+from sash.engine.state.key_table import KeyTable
+from sash.engine.state.rows import Rows
+from sash.engine.state.saving import arrays_table, table_arrays
+from sash.engine.state.tape import Tape
+from sash.language.expressions import Expression
+from sash.lifetimes import Changes, Instant
+
+_END = (np.int64, np.int64, np.int64)  # until, slot, delta
+
+
+@dataclass(eq=False)
+class SemiJoinRows(Operator):
+    """Left rows by whether the right side has their key. NULL matches nothing unless `null_safe`."""
+
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    anti: bool
+    null_safe: bool
+    faults: Faults
+    _keys: KeyTable = field(init=False)
+    _counts: Tape = field(init=False)
+    _matched: Tape = field(init=False)
+    _heads: Tape = field(init=False)
+    _ends: Calendar = field(init=False)
+    _payload: Rows = field(init=False)
+    _older: Tape = field(init=False)
+    _shown: Tape = field(init=False)
+    _untils: Tape = field(init=False)
+    _weights: Tape = field(init=False)
+    _row_slots: Tape = field(init=False)
+    _look_at: int = 4096
+
+    def __post_init__(self) -> None:
+        self._keys = KeyTable([key.type for key in self.left_keys])
+        self._counts, self._matched, self._heads = (Tape(np.int64) for _ in range(3))
+        self._ends = Calendar(_END)
+        self._clear_rows()
+
+    def _clear_rows(self) -> None:
+        self._payload = Rows(self.types)
+        self._older, self._shown, self._untils, self._weights, self._row_slots = (Tape(np.int64) for _ in range(5))
+
+    def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
+        left, right = inputs
+        aside = Changes.empty(self.types)
+        left_columns = self._key_columns(self.left_keys, left)
+        nulls = None if self.null_safe else any_null(left_columns)
+        if nulls is not None:
+            if self.anti:
+                aside = left.filter(nulls)
+            left = left.filter(~nulls)
+            left_columns = self._key_columns(self.left_keys, left)
+        events = self._right_events(right, frontier)
+        slots = self._keys.slots_of(left_columns, len(left))
+        self._counts.grow_to(len(self._keys), 0)
+        self._matched.grow_to(len(self._keys), 0)
+        self._heads.grow_to(len(self._keys), -1)
+        first = self._keep(left, slots)
+        lines = sweep_shown(
+            self.anti, left.begin, slots, *events, first, self._payload.origin,
+            self._counts.view(), self._matched.view(), self._heads.view(),
+            self._older.view(), self._shown.view(), self._untils.view(), self._weights.view(),
+        )  # fmt: skip
+        begin, until = np.ascontiguousarray(lines[:, 1]), np.ascontiguousarray(lines[:, 2])
+        lived = np.flatnonzero(begin < until)
+        order = argsort_instants(begin[lived])
+        chosen = lived if order is None else lived[order]
+        columns = tuple(self._payload.take(lines[chosen, 0]))
+        result = Changes(columns, begin[chosen], until[chosen], lines[chosen, 3])
+        self._forget(frontier)
+        return in_order(Changes.concat([aside, result])) if len(aside) else result
+
+    def _key_columns(self, keys: Sequence[Expression], changes: Changes) -> list[pa.Array]:
+        return [evaluate(key, changes.columns, len(changes), self.faults) for key in keys]
+
+    def _right_events(self, right: Changes, frontier: Instant) -> tuple[np.ndarray, ...]:
+        parts = [self._ends.pop(frontier)]
+        columns = self._key_columns(self.right_keys, right)
+        nulls = None if self.null_safe else any_null(columns)
+        if nulls is not None:
+            right = right.filter(~nulls)
+            columns = self._key_columns(self.right_keys, right)
+        if len(right):
+            slots = self._keys.slots_of(columns, len(right))
+            parts.append((right.begin, slots, right.weight))
+            ends = (right.until, slots, -right.weight)
+            now = right.until <= frontier
+            if now.any():
+                parts.append(tuple(part[now] for part in ends))
+                ends = tuple(part[~now] for part in ends)
+            self._ends.add(ends)
+        events = tuple(np.concatenate(group) for group in zip(*parts, strict=True))
+        order = argsort_instants(events[0])
+        return events if order is None else tuple(part[order] for part in events)
+
+    def _keep(self, left: Changes, slots: np.ndarray) -> int:
+        first = self._payload.append(left.columns, len(left))
+        blank = np.full(len(left), -1)
+        for tape, values in (
+            (self._older, blank), (self._shown, blank), (self._untils, left.until),
+            (self._weights, left.weight), (self._row_slots, slots),
+        ):  # fmt: skip
+            tape.append(values)
+        return first
+
+    def _forget(self, frontier: Instant) -> None:
+        """Drop what ended at the front; look at all rows and keys when they have doubled."""
+        untils = self._untils.view()
+        gone = 0
+        while gone < len(untils) and (untils[gone : gone + 4096] <= frontier).all():
+            gone += 4096
+        if gone:
+            self._forget_before(self._payload.origin + min(gone, len(untils)))
+        if len(self._payload) + len(self._keys) < self._look_at:
+            return
+        self._rewrite(frontier)
+        self._look_at = max(4096, 2 * (len(self._payload) + len(self._keys)))
+
+    def _forget_before(self, row: int) -> None:
+        self._payload.forget_before(row)
+        for tape in (self._older, self._shown, self._untils, self._weights, self._row_slots):
+            tape.forget_before(self._payload.origin)
+
+    def _rewrite(self, frontier: Instant) -> None:
+        """Live left rows, netted, and live keys only, numbered anew."""
+        untils, weights = self._untils.view(), self._weights.view().copy()
+        rows = np.flatnonzero(untils > frontier)
+        if (weights[rows] < 0).any():
+            kept, sums = net(self._payload.take(rows + self._payload.origin), untils[rows], weights[rows])
+            weights[rows[kept]] = sums
+            rows = np.sort(rows[kept])
+        slots = self._row_slots.view()[rows]
+        alive = self._counts.view() != 0
+        alive[slots] = True
+        live = Changes(tuple(self._payload.take(rows + self._payload.origin)), untils[rows], untils[rows], weights[rows])
+        moved = self._keys.keep(alive)
+        for tape in (self._counts, self._matched, self._heads):
+            tape.keep(alive)
+        ends, end_slots, deltas = self._ends.entries()
+        known = moved[end_slots] >= 0
+        self._ends = Calendar(_END)
+        self._ends.add((ends[known], moved[end_slots][known], deltas[known]))
+        self._hang(live, moved[slots])
+
+    def _hang(self, live: Changes, slots: np.ndarray) -> None:
+        """Keep these rows and hang them on their keys, newest first."""
+        self._clear_rows()
+        self._keep(live, slots)
+        self._heads.view()[:] = -1
+        order = np.argsort(slots, kind="stable")
+        by_slot = slots[order]
+        same = by_slot[1:] == by_slot[:-1]
+        self._older.view()[order[1:][same]] = order[:-1][same]
+        self._heads.view()[by_slot] = order
+
+    @property
+    def rows(self) -> int:
+        return len(self._payload) + len(self._keys)
+
+    @property
+    def nbytes(self) -> int:
+        tapes = (self._counts, self._matched, self._heads, self._older, self._shown, self._untils, self._weights)
+        return self._payload.nbytes + self._keys.nbytes + self._ends.nbytes + sum(tape.nbytes for tape in tapes)
+
+    def save(self) -> dict[str, pa.Table]:
+        keys, columns = self._keys.all_columns(), self._payload.all_columns()
+        per_row = {"untils": self._untils.view(), "weights": self._weights.view(), "slots": self._row_slots.view()}
+        ends = dict(zip(("until", "slots", "deltas"), self._ends.entries(), strict=True))
+        return {
+            "keys": pa.table(keys, names=[str(i) for i in range(len(keys))]),
+            "counts": arrays_table({"counts": self._counts.view(), "matched": self._matched.view()}),
+            "columns": pa.table(columns, names=[str(i) for i in range(len(columns))]),
+            "rows": arrays_table(per_row),
+            "ends": arrays_table(ends),
+        }
+
+    def load(self, saved: Saved) -> None:
+        self.__post_init__()
+        counts, per_row = table_arrays(saved["counts"]), table_arrays(saved["rows"])
+        self._counts.append(counts["counts"])
+        self._matched.append(counts["matched"])
+        self._heads.grow_to(len(self._counts), -1)
+        self._keys.slots_of([c.combine_chunks() for c in saved["keys"].columns], len(self._counts))
+        self._ends.add(tuple(table_arrays(saved["ends"]).values()))
+        columns = tuple(c.combine_chunks() for c in saved["columns"].columns)
+        live = Changes(columns, per_row["untils"], per_row["untils"], per_row["weights"])
+        self._hang(live, per_row["slots"])

@@ -1,0 +1,81 @@
+"""Where a circuit ends: changes waiting to be taken, and the answer as it stands."""
+
+from __future__ import annotations
+
+__all__ = ["Output"]
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.differences import Deltas, Differences
+from sash.language.expressions import Schema
+from sash.lifetimes import BEGINNING, Changes, Instant
+
+
+class Output:
+    """The last edge of a plan. Of a stream there are only changes, of a relation also an answer.
+
+    Changes up to `since` are given as the content at that instant: a query added late begins so.
+    """
+
+    def __init__(self, schema: Schema, *, is_stream: bool, nets: bool, since: Instant = BEGINNING) -> None:
+        self.is_stream = is_stream
+        self._schema = pa.schema([pa.field(field.name, field.type) for field in schema])
+        self._differences = Differences(self._schema.types, nets)
+        self._since = since
+        self._undrained: list[pa.Table] = []
+        self.pending = 0
+
+    @property
+    def _delta_schema(self) -> pa.Schema:
+        return self._schema.append(pa.field("at", pa.int64())).append(pa.field("change", pa.int64()))
+
+    def step(self, changes: Changes, frontier: Instant) -> None:
+        """Take what the last operator gave."""
+        if self.is_stream:
+            deltas = Deltas(changes.columns, changes.begin, changes.weight)
+        else:
+            deltas = self._differences.step(changes, frontier)
+        if len(deltas) and deltas.at[0] <= self._since:
+            deltas = Deltas(deltas.columns, np.maximum(deltas.at, self._since), deltas.change)
+            deltas = deltas.netted()
+        if len(deltas):
+            arrays = [*deltas.columns, pa.array(deltas.at), pa.array(deltas.change)]
+            self._undrained.append(pa.Table.from_arrays(arrays, schema=self._delta_schema))
+            self.pending += len(deltas)
+
+    def take_changes(self) -> pa.Table:
+        """The columns, `at` and `change`, in time order, since the last call."""
+        taken, self._undrained, self.pending = self._undrained, [], 0
+        return pa.concat_tables(taken) if taken else self._delta_schema.empty_table()
+
+    def answer(self, at: Instant) -> pa.Table:
+        """The relation at the frontier, each row as often as it is there."""
+        contents = self._differences.live.contents(at)
+        rows = np.repeat(np.arange(len(contents)), contents.weight)
+        columns = [column.take(pa.array(rows)) for column in contents.columns]
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are held to end later."""
+        return len(self._differences.live)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes those and the undrained changes take."""
+        return self._differences.live.nbytes + sum(table.nbytes for table in self._undrained)
+
+    def save(self, frontier: Instant) -> dict[str, pa.Table]:
+        """Everything, with what was not drained."""
+        undrained = pa.concat_tables([self._delta_schema.empty_table(), *self._undrained])
+        return {**self._differences.save(frontier), "undrained": undrained}
+
+    def load(self, saved: Mapping[str, pa.Table]) -> None:
+        """What `save` wrote."""
+        self._differences.load(saved)
+        undrained = saved["undrained"]
+        self._undrained = [undrained.cast(self._delta_schema)] if undrained.num_rows else []
+        self.pending = undrained.num_rows

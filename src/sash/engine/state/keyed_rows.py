@@ -1,0 +1,226 @@
+"""One input of a join: its live rows in immutable segments, each with its own index per key.
+
+Steps add segments; small neighbours are joined as in an LSM tree, segments whose last row has ended
+go whole, and when what is dead (ended, or a row with its negation) outweighs what lives, the rest is
+netted and written anew. A probe costs what it finds, not what is kept.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Index", "KeyedRows", "Pairs"]
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.encoding import hashes_of
+from sash.engine.kernels.probing import build_index, probe
+from sash.engine.netting import net
+from sash.engine.state.rows import Rows
+from sash.engine.state.saving import arrays_table, changes_of, changes_table, table_arrays
+from sash.lifetimes import Changes, Instant
+
+_PAIRS_AT_ONCE = 1 << 20
+_SLACK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Rows in order of the hash of one key; immutable, so that it can be probed from either side."""
+
+    words: np.ndarray
+    bits: int
+    starts: np.ndarray
+    order: np.ndarray
+    hashes: np.ndarray
+    begins: np.ndarray
+    untils: np.ndarray
+
+    @staticmethod
+    def of(words: np.ndarray, begins: np.ndarray, untils: np.ndarray) -> Index:
+        """Index rows with these key words and lifetimes."""
+        n = len(words)
+        bits = max(1, (n - 1).bit_length())
+        starts, order = np.zeros((1 << bits) + 1, np.int32), np.empty(n, np.int32)
+        hashes, out_begins, out_untils = np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)
+        build_index(hashes_of(words), begins, untils, bits, starts, order, hashes, out_begins, out_untils)
+        return Index(words, bits, starts, order, hashes, out_begins, out_untils)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it takes."""
+        parts = (self.words, self.starts, self.order, self.hashes, self.begins, self.untils)
+        return sum(part.nbytes for part in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Segment:
+    first: int
+    begin: np.ndarray
+    until: np.ndarray
+    weight: np.ndarray
+    indexes: tuple[Index, ...]
+    last_end: Instant
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @staticmethod
+    def of(first: int, changes: Changes, indexes: Sequence[Index]) -> _Segment:
+        until = changes.until
+        return _Segment(first, changes.begin, until, changes.weight, tuple(indexes), int(until.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Matches: positions of the probing rows, numbers of the kept rows, and their common lifetimes."""
+
+    probes: np.ndarray
+    rows: np.ndarray
+    begin: np.ndarray
+    until: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.probes)
+
+
+class KeyedRows:
+    """Rows with lifetimes, probed by key."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self._types = tuple(types)
+        self._clear()
+
+    def _clear(self) -> None:
+        self.payload = Rows(self._types)
+        self._segments: list[_Segment] = []
+        self._negatives = 0
+        self._look_at = _SLACK
+        self.all_ones = True
+        """Whether every weight is 1, so that they need not be looked at."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self._segments))
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes rows, lifetimes and indexes take."""
+        indexes = sum(index.nbytes + 24 * len(segment) for segment in self._segments for index in segment.indexes)
+        return self.payload.nbytes + indexes
+
+    def add(self, changes: Changes, indexes: Sequence[Index]) -> int:
+        """Keep these rows, indexed by each key; gives the number of the first."""
+        first = self.payload.append(changes.columns, len(changes))
+        if not len(changes):
+            return first
+        self._segments.append(_Segment.of(first, changes, indexes))
+        if not (changes.weight == 1).all():
+            self.all_ones = False
+            self._negatives += int(np.count_nonzero(changes.weight < 0))
+        limit = 1024 + len(self) // 8
+        while len(self._segments) > 1:
+            before, last = self._segments[-2:]
+            adjoining = before.first + len(before) == last.first
+            if not adjoining or len(before) > 2 * len(last) or len(before) + len(last) > limit:
+                break
+            self._segments[-2:] = [_joined([before, last])]
+        return first
+
+    def weights(self, rows: np.ndarray) -> np.ndarray:
+        """The weights of the given rows."""
+        return self._gather(rows, [segment.weight for segment in self._segments])
+
+    def untils(self, rows: np.ndarray) -> np.ndarray:
+        """The ends of the given rows."""
+        return self._gather(rows, [segment.until for segment in self._segments])
+
+    def _gather(self, rows: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+        out = np.empty(len(rows), np.int64)
+        which = np.searchsorted([segment.first for segment in self._segments], rows, side="right") - 1
+        for k, (segment, values) in enumerate(zip(self._segments, parts, strict=True)):
+            here = np.flatnonzero(which == k)
+            out[here] = values[rows[here] - segment.first]
+        return out
+
+    def probe(self, asking: Index, key: int) -> Iterator[Pairs]:
+        """All matches of the asking rows by the `key`-th key, in pieces of bounded size."""
+        room = min(_PAIRS_AT_ONCE, 1024 + len(asking.order))
+        for segment in self._segments:
+            index = segment.indexes[key]
+            cursor = np.zeros(1, np.int64)
+            while cursor[0] < len(asking.order):
+                out = [np.empty(room, np.int64) for _ in range(4)]
+                before = int(cursor[0])
+                count = probe(
+                    asking.order, asking.hashes, asking.begins, asking.untils, asking.words, cursor,
+                    index.bits, index.starts, index.order, index.hashes, index.begins, index.untils,
+                    index.words, segment.first, *out,
+                )  # fmt: skip
+                if count:
+                    yield Pairs(*(part[:count] for part in out))
+                if cursor[0] == before:
+                    room *= 2  # a single row has more matches than there was room for
+
+    def expire(self, frontier: Instant) -> None:
+        """Forget what has ended; rewrite when the dead outweigh the living."""
+        self._segments = [segment for segment in self._segments if segment.last_end > frontier]
+        self.payload.forget_before(self._segments[0].first if self._segments else self.payload.end)
+        if len(self.payload) >= self._look_at:
+            dead = len(self.payload) - len(self) + 2 * self._negatives
+            dead += sum(int((segment.until <= frontier).sum()) for segment in self._segments)
+            if 2 * dead > len(self.payload):
+                self._rewrite(frontier)
+            self._look_at = max(_SLACK, 2 * len(self.payload))
+
+    def _rewrite(self, frontier: Instant) -> None:
+        """Only what lives, rows and their negations netted."""
+        changes, keys = self._contents()
+        alive = np.flatnonzero(changes.until > frontier)
+        weights = changes.weight[alive]
+        if self._negatives:
+            kept, sums = net(changes.take(alive).columns, changes.until[alive], weights)
+            order = np.argsort(kept)
+            alive, weights = alive[kept[order]], sums[order]
+        live = changes.take(alive)
+        live = Changes(live.columns, live.begin, live.until, weights)
+        self._clear()
+        self.add(live, [Index.of(words[alive], live.begin, live.until) for words in keys])
+
+    def _contents(self) -> tuple[Changes, list[np.ndarray]]:
+        whole = _joined(self._segments)
+        numbers = np.concatenate([np.arange(s.first, s.first + len(s)) for s in self._segments])
+        columns = tuple(self.payload.take(numbers))
+        return Changes(columns, whole.begin, whole.until, whole.weight), [i.words for i in whole.indexes]
+
+    def save(self) -> dict[str, pa.Table]:
+        """Rows and the words of their keys; nothing if there are none."""
+        if not self._segments:
+            return {}
+        changes, keys = self._contents()
+        saved = {"rows": changes_table(changes)}
+        for k, words in enumerate(keys):
+            columns = {str(j): np.ascontiguousarray(words[:, j]) for j in range(words.shape[1])}
+            saved[f"key{k}"] = arrays_table(columns)
+        return saved
+
+    def load(self, saved: Mapping[str, pa.Table]) -> None:
+        """What `save` wrote."""
+        keys = [table_arrays(saved[f"key{k}"]).values() for k in range(len(saved) - 1)]
+        rows = changes_of(saved["rows"])
+        self._clear()
+        words = [np.ascontiguousarray(np.stack(list(key), axis=1)) for key in keys]
+        self.add(rows, [Index.of(part, rows.begin, rows.until) for part in words])
+
+
+def _joined(segments: Sequence[_Segment]) -> _Segment:
+    """Several segments as one, in their order."""
+    begin = np.concatenate([segment.begin for segment in segments])
+    until = np.concatenate([segment.until for segment in segments])
+    indexes = [
+        Index.of(np.concatenate([index.words for index in group]), begin, until)
+        for group in zip(*(segment.indexes for segment in segments), strict=True)
+    ]
+    whole = Changes((), begin, until, np.concatenate([segment.weight for segment in segments]))
+    return _Segment.of(segments[0].first, whole, indexes)

@@ -1,0 +1,109 @@
+"""Rows that live, with their ends to come: what an answer needs to shrink as time passes.
+
+Known ends wait in a calendar. Rows and their negations are netted when they have piled up, so that
+space follows what lives.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LiveRows"]
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.netting import net
+from sash.engine.state.calendar import Calendar
+from sash.engine.state.rows import Rows
+from sash.engine.state.tape import Tape
+from sash.lifetimes import Changes, Instant
+
+_ENTRY = (np.int64, np.int64)  # until, row number
+
+
+class LiveRows:
+    """Signed lifetimes that reach beyond the frontier.
+
+    >>> live = LiveRows([pa.string()])
+    >>> live.add(Changes((pa.array(["a", "b"]),), np.array([1, 1]), np.array([5, 9]), np.array([1, 1])))
+    >>> ended = live.pop(6)
+    >>> ended.columns[0].to_pylist(), live.contents(6).columns[0].to_pylist()
+    (['a'], ['b'])
+    """
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self._types = tuple(types)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._payload = Rows(self._types)
+        self._begins, self._untils, self._weights = Tape(np.int64), Tape(np.int64), Tape(np.int64)
+        self._ends = Calendar(_ENTRY)
+        self._ended = 0
+        self._negatives = 0
+
+    def __len__(self) -> int:
+        return len(self._payload) - self._ended
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are held."""
+        tapes = (self._begins, self._untils, self._weights)
+        return self._payload.nbytes + self._ends.nbytes + sum(tape.nbytes for tape in tapes)
+
+    def add(self, changes: Changes) -> None:
+        """Keep these rows until they end."""
+        if not len(changes):
+            return
+        first = self._payload.append(changes.columns, len(changes))
+        self._begins.append(changes.begin)
+        self._untils.append(changes.until)
+        self._weights.append(changes.weight)
+        self._ends.add((changes.until, np.arange(first, first + len(changes))))
+        self._negatives += int(np.count_nonzero(changes.weight < 0))
+
+    def pop(self, frontier: Instant) -> Changes:
+        """The rows that end by the frontier, in order of their ends."""
+        _, numbers = self._ends.pop(frontier)
+        at = numbers - self._payload.origin
+        columns = tuple(self._payload.take(numbers))
+        gone = Changes(columns, self._begins.view()[at], self._untils.view()[at], self._weights.view()[at])
+        self._ended += len(numbers)
+        self._forget(frontier)
+        return gone
+
+    def _forget(self, frontier: Instant) -> None:
+        untils = self._untils.view()
+        front = 0
+        while front < len(untils) and (untils[front : front + 4096] <= frontier).all():
+            front = min(front + 4096, len(untils))
+        if front:
+            before = len(self._payload)
+            self._payload.forget_before(self._payload.origin + front)
+            for tape in (self._begins, self._untils, self._weights):
+                tape.forget_before(self._payload.origin)
+            self._ended -= before - len(self._payload)
+        if self._ended + 2 * self._negatives > len(self._payload) // 2 + 4096:
+            self._restart(self.contents(frontier))
+
+    def _restart(self, contents: Changes) -> None:
+        self._clear()
+        self.add(contents)
+
+    def contents(self, frontier: Instant) -> Changes:
+        """What lives beyond the frontier, rows and their negations netted."""
+        alive = np.flatnonzero(self._untils.view() > frontier)
+        begins, untils, weights = (t.view()[alive] for t in (self._begins, self._untils, self._weights))
+        columns = self._payload.take(alive + self._payload.origin)
+        everything = Changes(tuple(columns), begins, untils, weights)
+        if not self._negatives:
+            return everything
+        kept, sums = net(columns, untils, weights)
+        order = np.argsort(kept)
+        left = everything.take(kept[order])
+        return Changes(left.columns, left.begin, left.until, sums[order])
+
+    def replace(self, contents: Changes) -> None:
+        """Forget everything and keep these rows instead."""
+        self._restart(contents)

@@ -1,0 +1,70 @@
+"""A growing array whose entries are known by row number, forgotten from the front."""
+
+from __future__ import annotations
+
+__all__ = ["Tape"]
+
+import numpy as np
+
+
+class Tape:
+    """Numbers for rows `origin`, `origin` + 1, ...
+
+    >>> tape = Tape(np.int64)
+    >>> tape.append(np.array([5, 6, 7]))
+    >>> tape.forget_before(1)
+    >>> tape.origin, tape.view().tolist()
+    (1, [6, 7])
+    """
+
+    def __init__(self, dtype: type[np.generic], origin: int = 0, *, width: int | None = None) -> None:
+        """With `width`, each row has a line of that many numbers."""
+        self._line = () if width is None else (width,)
+        self._buffer = np.empty((16, *self._line), dtype)
+        self._start = 0
+        self._stop = 0
+        self.origin = origin
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are set aside."""
+        return int(self._buffer.nbytes)
+
+    def view(self) -> np.ndarray:
+        """The entries, writable in place; index by row number less `origin`."""
+        return self._buffer[self._start : self._stop]
+
+    def append(self, values: np.ndarray) -> None:
+        """Add entries for the next rows."""
+        need = len(self) + len(values)
+        if self._stop + len(values) > len(self._buffer):
+            # Half of the room stays free, so that moving costs one copy per entry on average.
+            fits = need <= len(self._buffer) // 2
+            room = self._buffer if fits else np.empty((_room(need), *self._line), self._buffer.dtype)
+            room[: len(self)] = self.view().copy()
+            self._stop, self._start, self._buffer = len(self), 0, room
+        self._buffer[self._stop : self._stop + len(values)] = values
+        self._stop += len(values)
+
+    def grow_to(self, count: int, fill: int) -> None:
+        """Add entries of the value `fill` until there are `count`."""
+        if count > len(self):
+            self.append(np.full(count - len(self), fill, self._buffer.dtype))
+
+    def keep(self, alive: np.ndarray) -> None:
+        """Keep only the entries marked, numbered from 0."""
+        kept = self.view()[alive]
+        self._buffer, self._start, self._stop, self.origin = kept, 0, len(kept), 0
+
+    def forget_before(self, row: int) -> None:
+        """Drop the entries of all rows before `row`."""
+        gone = min(max(0, row - self.origin), len(self))
+        self._start += gone
+        self.origin += gone
+
+
+def _room(need: int) -> int:
+    return max(16, need + need // 2)

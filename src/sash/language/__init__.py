@@ -1,0 +1,1 @@
+"""Text to bound statements: the dialect, windows, statements, names and types of expressions."""

@@ -1,0 +1,245 @@
+"""From syntax to bound expressions: names become positions, operators become calls, types meet.
+
+The binder walks a scalar expression once, inner parts first. `functions.py` says which types a
+function takes and gives; where they differ from the arguments' the binder puts casts. Aggregates
+are set aside in a list and leave a column behind that stands for their result.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Binder", "cast_to", "has_aggregate"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sash.errors import SashError
+from sash.language.calls import AGGREGATES, aggregate_name, call_of
+from sash.language.expressions import AggregateCall, Call, Column, Expression, Literal
+from sash.language.functions import (
+    FunctionError,
+    NotAFunctionOfTheRow,
+    Resolved,
+    UnknownFunction,
+    resolve,
+    resolve_aggregate,
+)
+from sash.language.literals import literal_of, number_of
+from sash.language.scope import Scope
+from sash.language.syntax import place_of
+from sash.language.types import UnknownType, arrow_type, sql_name
+
+_LITERALS = (exp.Literal, exp.Boolean, exp.Null, exp.HexString, exp.Interval)
+
+_REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Bracket: ("Nested values are carried along, not looked into.", "Select the whole column."),
+    exp.Dot: ("Nested values are carried along, not looked into.", "Select the whole column."),
+    exp.Lambda: ("Functions of functions are not supported.", "Use plain functions of the row."),
+    exp.Any: ("ANY is not supported.", "Use IN or EXISTS."),
+    exp.All: ("ALL is not supported.", "Use NOT EXISTS."),
+    exp.Tuple: ("A list of values stands only before IN (SELECT ...).", "Compare the values one by one."),
+}
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Whether an aggregate stands in an expression, not counting those of subqueries.
+
+    >>> from sqlglot import parse_one
+    >>> has_aggregate(parse_one("1 + SUM(a)")), has_aggregate(parse_one("a IN (SELECT MAX(b) FROM s)"))
+    (True, False)
+    """
+    if isinstance(node, exp.Query | exp.Window):
+        return False
+    if isinstance(node, AGGREGATES):
+        return True
+    return any(has_aggregate(child) for child in node.iter_expressions())
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Binds expressions of one clause of a query block.
+
+    `aggregates` collects the aggregates met, each once; the k-th is left in the expression as the
+    column at position `base + k`. Where it is None, aggregates are an error.
+    """
+
+    scope: Scope
+    text: str
+    clause: str
+    aggregates: list[AggregateCall] | None = None
+    base: int = 0
+    inside_aggregate: bool = field(default=False, repr=False)
+
+    def bind(self, node: exp.Expr) -> Expression:
+        """The bound form of a scalar expression."""
+        if isinstance(node, exp.Paren | exp.Alias):
+            return self.bind(node.this)
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        if isinstance(node, _LITERALS) or _is_negative_number(node):
+            return literal_of(node, self.text)
+        if isinstance(node, exp.Cast):  # TRY_CAST too: an impossible cast gives NULL in either form
+            return self._cast(node)
+        if isinstance(node, (exp.Filter, exp.Star, *AGGREGATES)):
+            return self._aggregate(node)
+        self._refuse(node)
+        name, arguments = call_of(node)
+        return self.call(name, [self.bind(argument) for argument in arguments], node)
+
+    def predicate(self, node: exp.Expr) -> Expression:
+        """The bound form of a condition: it must be true or false (or NULL)."""
+        bound = self.bind(node)
+        if pa.types.is_null(bound.type):
+            return Literal(None, pa.bool_())
+        if not pa.types.is_boolean(bound.type):
+            raise self.error(
+                "SASH-BIND-006",
+                f"{self.clause} needs a condition, and this is {sql_name(bound.type)}.",
+                "Compare it with something.",
+                node,
+            )
+        return bound
+
+    def call(self, name: str, arguments: Sequence[Expression], node: exp.Expr) -> Expression:
+        """A call by its canonical name, with the casts its arguments need; `node` is for the place."""
+        types = [argument.type for argument in arguments]
+        constants = [argument.value if isinstance(argument, Literal) else None for argument in arguments]
+        try:
+            resolved: Resolved = resolve(name, types, constants)
+        except FunctionError as trouble:
+            raise self._untyped(trouble, node) from None
+        coerced = zip(arguments, resolved.coercions, strict=True)
+        cast = tuple(cast_to(argument, type_) for argument, type_ in coerced)
+        if resolved.function == "cast":
+            return cast_to(cast[0], resolved.type)
+        return Call(resolved.function, cast, resolved.type)
+
+    def _column(self, node: exp.Column) -> Expression:
+        if isinstance(node.this, exp.Star):
+            raise self.error(
+                "SASH-BIND-008",
+                "A star stands only in a SELECT list or in COUNT(*).",
+                "Name the columns that are meant.",
+                node,
+            )
+        return self.scope.resolve(node, self.text)
+
+    def _cast(self, node: exp.Cast) -> Expression:
+        try:
+            target = arrow_type(node.args["to"])
+        except UnknownType as unknown:
+            raise self.error(
+                "SASH-BIND-018",
+                f"There is no type {unknown}.",
+                "Use BOOLEAN, TINYINT to BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BINARY, DATE or TIMESTAMP.",
+                node,
+            ) from None
+        operand = self.bind(node.this)
+        try:
+            resolve("cast", [operand.type, target])
+        except FunctionError as trouble:
+            raise self._untyped(trouble, node) from None
+        return cast_to(operand, target)
+
+    def _aggregate(self, node: exp.Expr) -> Expression:
+        if isinstance(node, exp.Star) or self.aggregates is None or self.inside_aggregate:
+            where = "inside another aggregate" if self.inside_aggregate else f"in {self.clause}"
+            what = "A star" if isinstance(node, exp.Star) else "An aggregate"
+            raise self.error(
+                "SASH-BIND-008" if isinstance(node, exp.Star) else "SASH-BIND-009",
+                f"{what} cannot stand {where}.",
+                "Name the columns that are meant."
+                if isinstance(node, exp.Star)
+                else "Compute it in a subquery in FROM, or use HAVING to choose groups.",
+                node,
+            )
+        call = self._aggregate_call(node)
+        if call not in self.aggregates:
+            self.aggregates.append(call)
+        return Column(self.base + self.aggregates.index(call), call.type, str(call))
+
+    def _aggregate_call(self, node: exp.Expr) -> AggregateCall:
+        inner = replace(self, inside_aggregate=True)
+        condition = inner.predicate(node.expression.this) if isinstance(node, exp.Filter) else None
+        aggregate = node.this if isinstance(node, exp.Filter) else node
+        name = aggregate_name(aggregate)
+        operand = aggregate.this
+        distinct = isinstance(operand, exp.Distinct)
+        operands = operand.expressions if distinct else [operand] if operand is not None else []
+        operands = [*operands, *aggregate.expressions]
+        if len(operands) == 1 and isinstance(operands[0], exp.Star):
+            operands = []
+        if len(operands) > 1:
+            raise self.error(
+                "SASH-BIND-006",
+                f"'{name}' takes one argument, not {len(operands)}.",
+                "Count the rows of a subquery with DISTINCT instead.",
+                node,
+            )
+        arguments = [inner.bind(each) for each in operands]
+        try:
+            type_ = arguments[0].type if arguments else None
+            resolved: Resolved = resolve_aggregate(name, type_, distinct)
+        except FunctionError as trouble:
+            raise self._untyped(trouble, node) from None
+        argument = cast_to(arguments[0], resolved.coercions[0]) if arguments else None
+        if condition is not None:
+            # FILTER (WHERE p): other rows are NULL, and no aggregate counts a NULL.
+            argument = Literal(True, pa.bool_()) if argument is None else argument
+            nothing = Literal(None, argument.type)
+            argument = Call("case", (condition, argument, nothing), argument.type)
+        if isinstance(argument, Literal) and resolved.function == "count" and argument.value is not None:
+            argument = None if not distinct else argument  # COUNT(1) is COUNT(*)
+        return AggregateCall(resolved.function, argument, distinct, resolved.type)
+
+    def _refuse(self, node: exp.Expr) -> None:
+        if isinstance(node, exp.Query | exp.Exists) or node.args.get("query") is not None:
+            scalar = isinstance(node, exp.Query)
+            raise self.error(
+                "SASH-PLAN-007" if scalar else "SASH-PLAN-006",
+                "A subquery that stands for a value is not supported."
+                if scalar
+                else "EXISTS and IN (SELECT ...) stand only in WHERE, joined to other conditions by AND.",
+                "Join with the subquery in FROM instead."
+                if scalar
+                else "Write each alternative as a query of its own and combine them with UNION.",
+                node,
+            )
+        for kind, (message, remedy) in _REFUSED.items():
+            if isinstance(node, kind):
+                raise self.error("SASH-PLAN-017", message, remedy, node)
+
+    def _untyped(self, trouble: FunctionError, node: exp.Expr) -> SashError:
+        code = "SASH-BIND-006"
+        if isinstance(trouble, UnknownFunction):
+            code = "SASH-BIND-005"
+        elif isinstance(trouble, NotAFunctionOfTheRow):
+            code = "SASH-BIND-007"
+        return self.error(code, trouble.message, trouble.remedy, node)
+
+    def error(self, code: str, message: str, remedy: str, node: exp.Expr) -> SashError:
+        """An error that shows a node's place."""
+        return SashError(code, message, remedy=remedy, place=place_of(node, self.text))
+
+
+def _is_negative_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string
+
+
+def cast_to(expression: Expression, target: pa.DataType) -> Expression:
+    """The expression as another type; a whole number that is written out simply becomes one.
+
+    >>> print(cast_to(Column(0, pa.int32(), "a"), pa.int64()))
+    cast(a)
+    """
+    if expression.type == target:
+        return expression
+    if isinstance(expression, Literal):
+        if expression.value is None:
+            return Literal(None, target)
+        number = number_of(expression, target)
+        if number is not None:
+            return number
+    return Call("cast", (expression,), target)

@@ -1,0 +1,114 @@
+"""Constants as they are written: numbers, texts, booleans, NULL, dates, intervals, with Spark's types.
+
+A whole number is INT, or BIGINT, or DECIMAL if it is too long; one with a point is DECIMAL with just
+the digits it has; one with an exponent is DOUBLE.
+"""
+
+from __future__ import annotations
+
+__all__ = ["literal_of", "number_of"]
+
+import datetime
+from decimal import Decimal, InvalidOperation
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sash.errors import SashError
+from sash.language.durations import UNITS, unit_named
+from sash.language.expressions import Literal
+from sash.language.syntax import place_of
+
+_DIGITS = 38
+
+
+def literal_of(node: exp.Expr, text: str) -> Literal:
+    """The constant that a literal (or a negated number) is.
+
+    >>> literal_of(exp.Literal.number("1.50"), "")
+    Literal(value=Decimal('1.50'), type=Decimal128Type(decimal128(3, 2)))
+    """
+    if isinstance(node, exp.Null):
+        return Literal(None, pa.null())
+    if isinstance(node, exp.Boolean):
+        return Literal(bool(node.this), pa.bool_())
+    if isinstance(node, exp.HexString):
+        digits = str(node.this)
+        return Literal(bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2)), pa.binary())
+    if isinstance(node, exp.Interval):
+        return _interval(node, text)
+    if isinstance(node, exp.Neg):
+        return _number(f"-{node.this.name}", node, text)
+    if isinstance(node, exp.Literal) and node.is_string:
+        return Literal(str(node.this), pa.string())
+    return _number(node.name, node, text)
+
+
+def number_of(literal: Literal, target: pa.DataType) -> Literal | None:
+    """A whole number as another type of number, if it is exactly one; None if it must be cast.
+
+    >>> number_of(Literal(3, pa.int32()), pa.float64())
+    Literal(value=3.0, type=DataType(double))
+    """
+    value = literal.value
+    if not isinstance(value, int) or isinstance(value, bool) or not pa.types.is_integer(literal.type):
+        return None
+    if pa.types.is_integer(target) and -(2 ** (target.bit_width - 1)) <= value < 2 ** (target.bit_width - 1):
+        return Literal(value, target)
+    if pa.types.is_float64(target) and abs(value) <= 2**53:
+        return Literal(float(value), target)
+    return None
+
+
+def _number(written: str, node: exp.Expr, text: str) -> Literal:
+    if "e" in written.lower():
+        return Literal(float(written), pa.float64())
+    if "." not in written:
+        value = int(written)
+        for type_ in (pa.int32(), pa.int64()):
+            if -(2 ** (type_.bit_width - 1)) <= value < 2 ** (type_.bit_width - 1):
+                return Literal(value, type_)
+    try:
+        number = Decimal(written)
+    except InvalidOperation:  # pragma: no cover - the parser gives numbers only
+        raise _unreadable(node, text, f"'{written}' is not a number.", "Write digits.") from None
+    _, digits, exponent = number.as_tuple()
+    scale = -int(exponent) if int(exponent) < 0 else 0
+    precision = max(len(digits), scale)
+    if precision > _DIGITS:
+        raise _unreadable(
+            node,
+            text,
+            f"The number has more than {_DIGITS} digits.",
+            "Write it as a DOUBLE, with an exponent.",
+        )
+    return Literal(number, pa.decimal128(precision, scale))
+
+
+def _interval(node: exp.Interval, text: str) -> Literal:
+    unit = node.args.get("unit")
+    name = unit_named(unit.name) if isinstance(unit, exp.Var) else None
+    if isinstance(unit, exp.Var) and unit.name.lower() in ("week", "weeks"):
+        name, factor = "day", 7
+    else:
+        factor = 1
+    amount = node.this.name if isinstance(node.this, exp.Literal) else ""
+    if isinstance(node.this, exp.Neg):
+        amount = f"-{node.this.this.name}"
+    try:
+        count = Decimal(amount)
+    except InvalidOperation:
+        count = None
+    if name is None or count is None:
+        raise _unreadable(
+            node,
+            text,
+            "This interval cannot be read: it needs one number and one unit of fixed length.",
+            "Write for example INTERVAL 10 MINUTES, with microseconds to weeks as units.",
+        )
+    microseconds = int(count * UNITS[name] * factor)
+    return Literal(datetime.timedelta(microseconds=microseconds), pa.duration("us"))
+
+
+def _unreadable(node: exp.Expr, text: str, message: str, remedy: str) -> SashError:
+    return SashError("SASH-BIND-018", message, remedy=remedy, place=place_of(node, text))

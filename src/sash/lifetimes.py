@@ -1,0 +1,100 @@
+"""The data model: a relation over time is a bag of rows, each with a lifetime and a weight.
+
+A row lives in [begin, until); the relation at an instant is the sum of the weights of the rows
+alive then. `until` is FOREVER where the end is not known yet; a row that must go early is followed
+by the same row with the opposite weight and the lifetime [now, until). Negative tuples ([GH05] §3)
+are the rows with weight -1; the direct approach ([G06] §2.3.3) is to trust `until`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BEGINNING", "FOREVER", "Changes", "Instant", "Instants"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+Instant = int
+"""A point in time: microseconds since 1970 in UTC, or a stream's own numbers."""
+
+Instants = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+FOREVER: Instant = 2**63 - 1
+"""The end of a row whose end is not known, or never comes."""
+
+BEGINNING: Instant = -(2**62)
+"""Before every row: the frontier of a clock that was never moved."""
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Signed lifetimes, column-wise: what one step puts on one edge of a circuit.
+
+    On an edge, `begin` lies after the previous frontier and not after the new one.
+
+    >>> some = Changes((pa.array(["a", "b"]),), np.array([1, 2]), np.array([5, FOREVER]), np.array([1, 1]))
+    >>> len(some), some.alive(4).columns[0].to_pylist(), some.alive(5).columns[0].to_pylist()
+    (2, ['a', 'b'], ['b'])
+    """
+
+    columns: tuple[pa.Array, ...]
+    begin: Instants
+    until: Instants
+    weight: Instants
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @staticmethod
+    def empty(types: Sequence[pa.DataType]) -> Changes:
+        """No rows, of the given types."""
+        none = np.empty(0, np.int64)
+        return Changes(tuple(pa.array([], type_) for type_ in types), none, none, none)
+
+    @staticmethod
+    def concat(parts: Sequence[Changes]) -> Changes:
+        """All parts one after another; there must be at least one."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = tuple(
+            pa.concat_arrays([part.columns[i] for part in parts]) for i in range(len(parts[0].columns))
+        )
+        return Changes(
+            columns,
+            np.concatenate([part.begin for part in parts]),
+            np.concatenate([part.until for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+        )
+
+    def take(self, rows: np.ndarray) -> Changes:
+        """The rows at the given positions, in that order."""
+        indices = pa.array(rows)
+        columns = tuple(column.take(indices) for column in self.columns)
+        return Changes(columns, self.begin[rows], self.until[rows], self.weight[rows])
+
+    def filter(self, mask: np.ndarray) -> Changes:
+        """The rows where `mask` is true; the same object if that is all of them."""
+        if mask.all():
+            return self
+        return self.take(np.flatnonzero(mask))
+
+    def slice(self, start: int, stop: int) -> Changes:
+        """The rows from `start` up to `stop`, without copying."""
+        columns = tuple(column.slice(start, stop - start) for column in self.columns)
+        return Changes(columns, self.begin[start:stop], self.until[start:stop], self.weight[start:stop])
+
+    def with_columns(self, columns: Sequence[pa.Array]) -> Changes:
+        """Other columns, the same lifetimes."""
+        return Changes(tuple(columns), self.begin, self.until, self.weight)
+
+    def alive(self, at: Instant) -> Changes:
+        """The rows whose lifetime holds `at`."""
+        return self.filter((self.begin <= at) & (at < self.until))
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the rows and their lifetimes take."""
+        lifetimes = self.begin.nbytes + self.until.nbytes + self.weight.nbytes
+        return lifetimes + sum(column.nbytes for column in self.columns)

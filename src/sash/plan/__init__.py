@@ -1,0 +1,1 @@
+"""Logical plans: nodes, update patterns, bounds, explain."""

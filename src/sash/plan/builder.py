@@ -1,0 +1,83 @@
+"""From a parsed query to a logical plan: names bound, joins gathered, refusals made.
+
+`build` is the front door. A query is a SELECT, a set operation, or a relation-to-stream operator
+around one; each kind has its own file, and comes back here for the queries inside it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Names", "build"]
+
+from sqlglot import exp
+
+from sash.language.syntax import RelationToStream
+from sash.plan.context import Built, Context, Names
+from sash.plan.internal_windows import refuse_monotonic
+from sash.plan.local_views import with_local_views
+from sash.plan.nodes import Node
+from sash.plan.relation_to_stream import relation_to_stream
+from sash.plan.select_block import select_block
+from sash.plan.set_operations import set_operation
+from sash.plan.top_k import ordered_outputs
+
+
+def build(query: exp.Expr, names: Names, *, text: str) -> Node:
+    """The logical plan of a query over the streams, tables and views that `names` knows.
+
+    >>> import pyarrow as pa
+    >>> from sash.language.definitions import StreamDefinition
+    >>> from sash.language.expressions import Field
+    >>> from sash.language.statements import parse_query
+    >>> class Catalog:
+    ...     def lookup(self, name):
+    ...         fields = (Field("ts", pa.int64()), Field("src", pa.string()))
+    ...         return StreamDefinition("packets", fields, 0) if name == "packets" else None
+    ...     def all_names(self):
+    ...         return ["packets"]
+    >>> text = "SELECT DISTINCT src FROM packets [RANGE 60]"
+    >>> plan = build(parse_query(text), Catalog(), text=text)
+    >>> " <- ".join(type(node).__name__ for node in plan.walk())
+    'Distinct <- Project <- Windowed <- Source'
+    """
+    context = Context(names, text, _built)
+    node = _built(query, context).node
+    seen: set[str] = set()
+    for field in node.schema:
+        if field.name.lower() in seen:
+            raise context.error(
+                "SASH-BIND-014",
+                f"Two columns of the answer are called '{field.name}'.",
+                "Give one of them another name with AS.",
+                _outermost(query),
+            )
+        seen.add(field.name.lower())
+    return node
+
+
+def _built(query: exp.Expr, context: Context) -> Built:
+    if isinstance(query, exp.Select):
+        return select_block(query, context)
+    if isinstance(query, exp.SetOperation):
+        return set_operation(query, context)
+    if isinstance(query, RelationToStream):
+        return relation_to_stream(query, context)
+    if isinstance(query, exp.Subquery | exp.Paren):
+        context = with_local_views(query, context)
+        built = _built(query.this, context)
+        negations = built.negations
+        if query.args.get("limit"):
+            negations |= {"top-k"}
+            refuse_monotonic(built.monotonic, negations, context)
+        return Built(ordered_outputs(built.node, query, context), negations, built.monotonic)
+    raise context.error(
+        "SASH-PLAN-017",
+        f"{query.key.upper()} is not a query that Sash can answer.",
+        "Use SELECT, UNION, EXCEPT or INTERSECT.",
+        query,
+    )
+
+
+def _outermost(query: exp.Expr) -> exp.Expr:
+    """The SELECT list that names the answer's columns."""
+    select = query if isinstance(query, exp.Select) else query.find(exp.Select)
+    return select.expressions[0] if select is not None and select.expressions else query

@@ -1,0 +1,89 @@
+"""INTERNAL windows: the same rows join and aggregate, but results never expire ([G06] §3.3.2).
+
+If all windows of a query block are INTERNAL, its answer is the ISTREAM of the same block with
+external windows. If only some are, the join says which (`Join.internal`). Operators whose results
+must be taken back to stay true cannot be made monotonic, and are refused.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Traits", "mixed", "monotonic", "refuse_monotonic"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sash.plan.context import Context
+from sash.plan.nodes import Node, ToStream
+from sash.plan.patterns import Pattern, pattern
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a block's FROM and WHERE are made of, as far as INTERNAL windows and WSTREAM care."""
+
+    internal: tuple[exp.Expr, ...] = ()
+    """Items with an INTERNAL window."""
+    external: tuple[exp.Expr, ...] = ()
+    """Items whose rows end."""
+    output_windows: tuple[exp.Expr, ...] = ()
+    """Items that are a WSTREAM."""
+    negations: frozenset[str] = frozenset()
+    """Operators of the block that forbid monotonic output, in words."""
+    nested: bool = False
+    """Whether windows meet in another way than by an inner join."""
+
+    def __add__(self, other: Traits) -> Traits:
+        return Traits(
+            self.internal + other.internal,
+            self.external + other.external,
+            self.output_windows + other.output_windows,
+            self.negations | other.negations,
+            self.nested or other.nested,
+        )
+
+
+def mixed(traits: Traits, parts: Sequence[tuple[Node, bool]], context: Context) -> bool:
+    """Whether some windows of a block are INTERNAL and others are not, as the join must then know."""
+    if not (traits.internal and traits.external):
+        return False
+    place = traits.internal[0]
+    if traits.nested:
+        raise context.error(
+            "SASH-PLAN-013",
+            "INTERNAL and other windows of one query can be mixed in an inner join only.",
+            "Make all windows INTERNAL, or none.",
+            place,
+        )
+    if any(internal and pattern(node) is Pattern.STR for node, internal in parts):
+        raise context.error(
+            "SASH-PLAN-013",
+            "An INTERNAL window that counts rows cannot be mixed with windows that are not INTERNAL: "
+            "when its rows leave cannot be foreseen.",
+            "Use INTERNAL with RANGE, or make all windows INTERNAL.",
+            place,
+        )
+    return True
+
+
+def monotonic(node: Node, traits: Traits, context: Context) -> Node:
+    """The block's plan, as a stream if all of its windows are INTERNAL; refused where that is untrue."""
+    refuse_monotonic((*traits.internal, *traits.output_windows), traits.negations, context)
+    if traits.internal and not traits.external:
+        return ToStream(node, "istream")
+    return node
+
+
+def refuse_monotonic(items: Sequence[exp.Expr], negations: frozenset[str], context: Context) -> None:
+    """INTERNAL windows and WSTREAM are refused together with what must take results back."""
+    if items and negations:
+        window = items[0].args.get("cql_window")
+        what = "INTERNAL windows" if window is not None and window.args.get("internal") else "WSTREAM"
+        raise context.error(
+            "SASH-PLAN-011",
+            f"{what} cannot go with {' and '.join(sorted(negations))}: "
+            "results that are never taken back would not stay true.",
+            "Use plain windows, and ISTREAM around the query if a stream is wanted.",
+            window or items[0],
+        )

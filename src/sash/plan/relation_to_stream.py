@@ -1,0 +1,84 @@
+"""ISTREAM, DSTREAM, RSTREAM, WSTREAM and the -RESTORE forms: relations as streams ([G06] §3.3.3, §3.3.4)."""
+
+from __future__ import annotations
+
+__all__ = ["relation_to_stream"]
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sash.language.syntax import RelationToStream
+from sash.plan.context import Built, Context
+from sash.plan.internal_windows import refuse_monotonic
+from sash.plan.nodes import Node, Source, ToStream, Windowed
+from sash.plan.window_binding import windowed
+
+
+def relation_to_stream(query: RelationToStream, context: Context) -> Built:
+    """The stream of what came, what went, or all; or the window on what came."""
+    built = context.query(query.this, context)
+    kind, restore = query.args["kind"], bool(query.args.get("restore"))
+    if kind == "wstream":
+        return _output_window(query, built, context)
+    if kind == "dstream" and restore:
+        raise context.error(
+            "SASH-PLAN-015",
+            "There is no DSTREAM-RESTORE.",
+            "Use DSTREAM without the slide, or ISTREAM-RESTORE.",
+            query,
+        )
+    slide = _shared_slide(built.node)
+    if restore:
+        if slide is None:
+            raise context.error(
+                "SASH-PLAN-014",
+                f"{kind.upper()}-RESTORE reports at each slide, and the windows do not share one.",
+                "Give every stream of the query a window [RANGE t SLIDE d] with the same SLIDE.",
+                query,
+            )
+        return Built(ToStream(_unslid(built.node), kind, slide, restore=True))
+    return Built(ToStream(built.node, kind, slide if kind == "rstream" else None))
+
+
+def _output_window(query: RelationToStream, built: Built, context: Context) -> Built:
+    refuse_monotonic([query], built.negations, context)
+    clause = query.args.get("window")
+    if clause is None or query.args.get("restore"):
+        raise context.error(
+            "SASH-PLAN-015" if query.args.get("restore") else "SASH-PLAN-016",
+            "There is no WSTREAM-RESTORE: which results of one slide its window would hold is not defined."
+            if query.args.get("restore")
+            else "WSTREAM needs a window.",
+            "Use WSTREAM(...) [RANGE t] or [ROWS n].",
+            query,
+        )
+    node = built.node
+    came = node if isinstance(node, ToStream) and node.kind == "istream" else ToStream(node, "istream")
+    return Built(windowed(came, clause, None, context), monotonic=(query,))
+
+
+def _edges(node: Node) -> Iterator[Node]:
+    """The windows and unwindowed streams that a relation is made of."""
+    if isinstance(node, Windowed | Source | ToStream):
+        yield node
+    else:
+        for child in node.inputs:
+            yield from _edges(child)
+
+
+def _shared_slide(node: Node) -> int | None:
+    """The one SLIDE of all windows, in ticks; None if they have none, or not the same."""
+    slides = {
+        edge.window.slide if isinstance(edge, Windowed) and edge.window.kind == "range" else None
+        for edge in _edges(node)
+    }
+    return slides.pop() if len(slides) == 1 else None
+
+
+def _unslid(node: Node) -> Node:
+    """The same query over windows that move with every row."""
+    if isinstance(node, Windowed):
+        return replace(node, window=replace(node.window, slide=None))
+    if isinstance(node, Source | ToStream):
+        return node
+    return node.with_inputs([_unslid(child) for child in node.inputs])

@@ -1,0 +1,1 @@
+"""The in-process database: pushing, reordering, answers, metrics, save and load."""

@@ -1,0 +1,62 @@
+"""What all tests share: the fixtures of `cql/`, the flag that rewrites them, the count of readings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CQL = Path(__file__).parent / "cql"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite",
+        action="store_true",
+        help="rewrite what fixtures expect: answers by the oracle, errors and plans by the session",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "fixture_path" in metafunc.fixturenames:
+        paths = sorted(CQL.rglob("*.cql"))
+        metafunc.parametrize("fixture_path", paths, ids=[str(path.relative_to(CQL)) for path in paths])
+
+
+@pytest.fixture
+def sessions() -> Any:
+    """How to make and load sessions whose operators are watched by a contract."""
+    import sash
+    from sash.testing import Contract
+
+    def connect(**settings: Any) -> Any:
+        return sash.connect(watch=Contract(), **settings)
+
+    def load(path: Path, **settings: Any) -> Any:
+        return sash.load(path, watch=Contract(), **settings)
+
+    return connect, load
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many fixtures were read in how many ways, and how many random pairs met the oracle."""
+    read: dict[str, int] = {}
+    fixtures = pairs = 0
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in getattr(report, "user_properties", []):
+            if name == "readings":
+                fixtures += 1
+                for way in value:
+                    read[way] = read.get(way, 0) + 1
+            elif name == "compiler off":
+                read["with the compiler off"] = value
+            elif name == "pairs":
+                pairs += value
+    if read:
+        total = sum(read.values())
+        terminalreporter.write_line(f"{fixtures} fixtures were read in {len(read)} ways: {total} readings")
+        for way, count in read.items():
+            terminalreporter.write_line(f"  {count:>5}  {way}")
+    if pairs:
+        terminalreporter.write_line(f"{pairs} random pairs of streams and query met the oracle")

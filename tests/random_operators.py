@@ -1,0 +1,306 @@
+"""One function per operator of the language: a query with it at the top, over anything below."""
+
+from __future__ import annotations
+
+__all__ = ["OPERATORS"]
+
+from collections.abc import Callable
+
+from random_parts import (
+    OPERATORS,
+    Draft,
+    Item,
+    Scope,
+    chosen,
+    expression,
+    item,
+    leaf,
+    predicate,
+    relation,
+    shaped,
+)
+
+
+def select(scope: Scope) -> Draft:
+    source = item(scope.below())
+    listed, columns = chosen(scope.random, source.columns, whole=0.5)
+    sql = f"SELECT {listed} FROM {source.text} WHERE {predicate(scope.random, source.of)}"
+    return Draft(sql, columns, source.operators)
+
+
+def project(scope: Scope) -> Draft:
+    source = item(scope.below())
+    kinds = [scope.random.choice("isx") for _ in range(scope.random.randint(1, 3))]
+    listed = ", ".join(f"{expression(scope.random, source.of, kind)} AS c{i}" for i, kind in enumerate(kinds))
+    return Draft(
+        f"SELECT {listed} FROM {source.text}", [(f"c{i}", k) for i, k in enumerate(kinds)], source.operators
+    )
+
+
+def _two(scope: Scope, monotonic: bool | None = None) -> tuple[Item, Item]:
+    return item(scope.below(monotonic)), item(scope.below(monotonic))
+
+
+def _equal(scope: Scope, left: Item, right: Item) -> str:
+    kind = scope.random.choice("iis")
+    return f"{left.of(scope.random, kind)} = {right.of(scope.random, kind)}"
+
+
+def _joined(scope: Scope, word: str, monotonic: bool | None = None) -> Draft:
+    left, right = _two(scope, monotonic)
+    listed, columns = chosen(scope.random, left.columns + right.columns)
+    extra = ""
+    if scope.random.random() < 0.3:
+        both = Item("", left.columns + right.columns, [])
+        extra = f" AND {predicate(scope.random, both.of)}"
+    condition = f" ON {_equal(scope, left, right)}{extra}" if word != "CROSS" else ""
+    sql = f"SELECT {listed} FROM {left.text} {word} JOIN {right.text}{condition}"
+    return Draft(sql, columns, left.operators + right.operators)
+
+
+def join(scope: Scope) -> Draft:
+    return _joined(scope, "INNER")
+
+
+def join_three(scope: Scope) -> Draft:
+    parts = [leaf(scope), leaf(scope), item(scope.below())]
+    listed, columns = chosen(scope.random, [c for part in parts for c in part.columns])
+    first, second, third = parts
+    where = f"{_equal(scope, first, second)} AND {_equal(scope, scope.random.choice([first, second]), third)}"
+    sql = f"SELECT {listed} FROM {', '.join(part.text for part in parts)} WHERE {where}"
+    return Draft(sql, columns, [name for part in parts for name in part.operators])
+
+
+def theta_join(scope: Scope) -> Draft:
+    left, right = _two(scope)
+    listed, columns = chosen(scope.random, left.columns + right.columns)
+    sign = scope.random.choice(["<", "<=", "<>"])
+    condition = f"{left.of(scope.random, 'i')} {sign} {right.of(scope.random, 'i')}"
+    sql = f"SELECT {listed} FROM {left.text} JOIN {right.text} ON {condition}"
+    return Draft(sql, columns, left.operators + right.operators)
+
+
+def cross_join(scope: Scope) -> Draft:
+    return _joined(scope, "CROSS")
+
+
+def left_join(scope: Scope) -> Draft:
+    return _joined(scope, "LEFT", False)
+
+
+def right_join(scope: Scope) -> Draft:
+    return _joined(scope, "RIGHT", False)
+
+
+def full_join(scope: Scope) -> Draft:
+    return _joined(scope, "FULL OUTER", False)
+
+
+def _filtered(scope: Scope, negative: bool) -> Draft:
+    random = scope.random
+    left, right = _two(scope, False if negative else None)
+    listed, columns = chosen(random, left.columns, whole=0.5)
+    kind = random.choice("iis")
+    not_ = "NOT " if negative else ""
+    form = random.choice(["exists", "in", "join", "in where"])
+    if form == "exists":
+        tail = f"WHERE {not_}EXISTS (SELECT * FROM {right.text} WHERE {_equal(scope, right, left)})"
+    elif form == "join":
+        tail = f"{'ANTI' if negative else 'SEMI'} JOIN {right.text} ON {_equal(scope, left, right)}"
+    else:
+        inner = f" WHERE {predicate(random, right.of)}" if form == "in where" else ""
+        listed_below = f"SELECT {right.of(random, kind)} FROM {right.text}{inner}"
+        tail = f"WHERE {left.of(random, kind)} {not_}IN ({listed_below})"
+    return Draft(f"SELECT {listed} FROM {left.text} {tail}", columns, left.operators + right.operators)
+
+
+def semi_join(scope: Scope) -> Draft:
+    return _filtered(scope, negative=False)
+
+
+def anti_join(scope: Scope) -> Draft:
+    return _filtered(scope, negative=True)
+
+
+def table_join(scope: Scope) -> Draft:
+    source = leaf(scope)
+    listed, columns = chosen(scope.random, [*source.columns, ("t.name", "s")])
+    word = scope.random.choice(["", "", "LEFT "])
+    sql = f"SELECT {listed} FROM {source.text} {word}JOIN t ON {source.of(scope.random, 'i')} = t.k"
+    return Draft(sql, columns, source.operators)
+
+
+def table_filter(scope: Scope) -> Draft:
+    source = leaf(scope)
+    listed, columns = chosen(scope.random, source.columns)
+    not_ = scope.random.choice(["", "NOT "])
+    where = f"{not_}EXISTS (SELECT * FROM t WHERE t.k = {source.of(scope.random, 'i')})"
+    return Draft(f"SELECT {listed} FROM {source.text} WHERE {where}", columns, source.operators)
+
+
+def retroactive_join(scope: Scope) -> Draft:
+    source = item(scope.below())
+    listed, columns = chosen(scope.random, [*source.columns, ("u.name", "s")])
+    sql = f"SELECT {listed} FROM {source.text} JOIN u ON {source.of(scope.random, 'i')} = u.k"
+    return Draft(sql, columns, source.operators)
+
+
+def _set(word: str, monotonic: bool | None) -> Callable[[Scope], Draft]:
+    def operator(scope: Scope) -> Draft:
+        kinds = [scope.random.choice("isx") for _ in range(scope.random.randint(1, 2))]
+        left, right = shaped(scope.below(monotonic), kinds), shaped(scope.below(monotonic), kinds)
+        return Draft(f"{left.sql} {word} {right.sql}", left.columns, left.operators + right.operators)
+
+    return operator
+
+
+def distinct(scope: Scope) -> Draft:
+    source = item(scope.below(False))
+    listed, columns = chosen(scope.random, source.columns)
+    return Draft(f"SELECT DISTINCT {listed} FROM {source.text}", columns, source.operators)
+
+
+_AGGREGATES = [
+    "COUNT(*)", "COUNT({i})", "COUNT({s})", "SUM({i})", "SUM({x})", "AVG({i})", "MIN({x})", "MAX({s})",
+    "MIN({i})", "MAX({i})", "COUNT(DISTINCT {s})", "SUM(DISTINCT {i})", "COUNT(DISTINCT {i})",
+]  # fmt: skip
+_KINDS = {
+    "COUNT": "i",
+    "SUM({i": "i",
+    "SUM({x": "x",
+    "AVG": "x",
+    "MIN({x": "x",
+    "MAX({s": "s",
+    "M": "i",
+    "S": "i",
+}
+_SPREADS = ["STDDEV({x})", "VARIANCE({i})", "STDDEV({i})"]
+
+
+def _aggregates(scope: Scope, source: Item) -> list[tuple[str, str]]:
+    random = scope.random
+    # Measures of spread are not exact, so nothing that looks closely may stand above them.
+    templates = _AGGREGATES + (_SPREADS if scope.aliases[0] <= 1 and scope.depth > 1 else [])
+    found = []
+    for template in random.sample(templates, random.randint(1, 3)):
+        kind = next((kind for start, kind in _KINDS.items() if template.startswith(start)), "x")
+        if template in _SPREADS:
+            kind = "x"
+        call = template.format(i=source.of(random, "i"), s=source.of(random, "s"), x=source.of(random, "x"))
+        found.append((call, kind))
+    return found
+
+
+def group_by(scope: Scope, having: bool = False) -> Draft:
+    random = scope.random
+    source = item(scope.below())
+    key = random.choice([source.of(random, "i"), source.of(random, "s"), f"{source.of(random, 'i')} % 2"])
+    kind = "s" if (key, "s") in source.columns or key == "'a'" else "i"
+    calls = _aggregates(scope, source)
+    listed = ", ".join([f"{key} AS c0", *(f"{call} AS c{i}" for i, (call, _) in enumerate(calls, 1))])
+    tail = f" HAVING COUNT(*) {random.choice(['>', '>=', '='])} {random.randint(1, 2)}" if having else ""
+    if key in ("1", "'a'"):
+        return global_aggregate(scope)
+    columns = [("c0", kind)] + [(f"c{i}", kind) for i, (_, kind) in enumerate(calls, 1)]
+    return Draft(f"SELECT {listed} FROM {source.text} GROUP BY {key}{tail}", columns, source.operators)
+
+
+def having(scope: Scope) -> Draft:
+    return group_by(scope, having=True)
+
+
+def global_aggregate(scope: Scope) -> Draft:
+    source = item(scope.below())
+    calls = _aggregates(scope, source)
+    listed = ", ".join(f"{call} AS c{i}" for i, (call, _) in enumerate(calls))
+    where = f" WHERE {predicate(scope.random, source.of)}" if scope.random.random() < 0.4 else ""
+    columns = [(f"c{i}", kind) for i, (_, kind) in enumerate(calls)]
+    return Draft(f"SELECT {listed} FROM {source.text}{where}", columns, source.operators)
+
+
+def top_k(scope: Scope) -> Draft:
+    random = scope.random
+    source = item(scope.below(False))
+    listed, columns = chosen(random, source.columns)
+    orders = [
+        f"{name}{random.choice(['', ' DESC', ' DESC NULLS FIRST', ' ASC NULLS LAST'])}" for name, _ in columns
+    ]
+    order = ", ".join(orders[: random.randint(1, len(orders))])
+    offset = f" OFFSET {random.randint(1, 2)}" if random.random() < 0.2 else ""
+    sql = f"SELECT {listed} FROM {source.text} ORDER BY {order} LIMIT {random.randint(1, 3)}{offset}"
+    return Draft(sql, columns, source.operators)
+
+
+def _to_stream(word: str, needs_slide: bool = False) -> Callable[[Scope], Draft]:
+    def operator(scope: Scope) -> Draft:
+        inner = scope.below(slide=scope.random.randint(2, 4) if needs_slide else None)
+        if needs_slide:
+            source = item(inner)
+            listed, columns = chosen(scope.random, source.columns)
+            draft = Draft(f"SELECT {listed} FROM {source.text}", columns, source.operators)
+        else:
+            draft = relation(inner) if inner.depth > 0 else select(inner)
+        return Draft(f"{word}({draft.sql})", draft.columns, draft.operators, stream=True)
+
+    return operator
+
+
+def wstream(scope: Scope) -> Draft:
+    source = item(scope.below())
+    listed, columns = chosen(scope.random, source.columns)
+    size = scope.random.randint(1, 5)
+    text = scope.random.choice([f"[ROWS {size}]", f"[RANGE {size}]"])
+    sql = f"WSTREAM(SELECT {listed} FROM {source.text}) {text}"
+    return Draft(sql, columns, source.operators)
+
+
+def internal(scope: Scope) -> Draft:
+    """A join of windows of which some, or all, are INTERNAL."""
+    random = scope.random
+    names = [random.choice("rp"), random.choice("rpe")]
+    aliases = [scope.alias(), scope.alias()]
+    words = [" INTERNAL", random.choice(["", " INTERNAL"])]
+    parts = [
+        f"{n} [RANGE {random.randint(1, 8)}{w}] AS {a}" for n, w, a in zip(names, words, aliases, strict=True)
+    ]
+    columns = [(f"{a}.{c}", k) for a in aliases for c, k in (("ts", "i"), ("k", "i"), ("s", "s"))]
+    listed, named = chosen(random, columns)
+    where = f"{aliases[0]}.k = {aliases[1]}.k"
+    return Draft(f"SELECT {listed} FROM {', '.join(parts)} WHERE {where}", named, ["range", "range"])
+
+
+OPERATORS.update({
+    "select": (select, False, False),
+    "project": (project, False, False),
+    "union_all": (_set("UNION ALL", None), False, False),
+    "union": (_set("UNION", False), False, False),
+    "except": (_set("EXCEPT", False), False, False),
+    "except_all": (_set("EXCEPT ALL", False), False, False),
+    "intersect": (_set("INTERSECT", False), False, False),
+    "intersect_all": (_set("INTERSECT ALL", False), False, False),
+    "join": (join, False, False),
+    "join_three": (join_three, False, False),
+    "theta_join": (theta_join, False, False),
+    "cross_join": (cross_join, False, False),
+    "left_join": (left_join, False, False),
+    "right_join": (right_join, False, False),
+    "full_join": (full_join, False, False),
+    "semi_join": (semi_join, False, False),
+    "anti_join": (anti_join, False, False),
+    "table_join": (table_join, False, False),
+    "table_filter": (table_filter, False, False),
+    "retroactive_join": (retroactive_join, False, True),
+    "distinct": (distinct, False, False),
+    "group_by": (group_by, False, False),
+    "having": (having, False, False),
+    "global_aggregate": (global_aggregate, False, False),
+    "top_k": (top_k, False, False),
+    "istream": (_to_stream("ISTREAM"), False, True),
+    "dstream": (_to_stream("DSTREAM"), False, True),
+    "rstream": (_to_stream("RSTREAM"), False, True),
+    "rstream_slide": (_to_stream("RSTREAM", needs_slide=True), False, True),
+    "istream_restore": (_to_stream("ISTREAM-RESTORE", needs_slide=True), False, True),
+    "rstream_restore": (_to_stream("RSTREAM-RESTORE", needs_slide=True), False, True),
+    "wstream": (wstream, True, True),
+    "internal": (internal, True, True),
+})  # fmt: skip
