@@ -35,7 +35,9 @@ def bound(name: str, *arguments: Expression) -> Expression:
     return Call(resolved.function, tuple(cast), resolved.type)
 
 
-def rows_of(expression: Expression, columns: Sequence[pa.Array], length: int) -> tuple[list[Any], dict[str, int]]:
+def rows_of(
+    expression: Expression, columns: Sequence[pa.Array], length: int
+) -> tuple[list[Any], dict[str, int]]:
     """The expression's values and faults."""
     faults = Faults()
     array = evaluate(expression, columns, length, faults)
@@ -43,7 +45,10 @@ def rows_of(expression: Expression, columns: Sequence[pa.Array], length: int) ->
     assert isinstance(array, pa.Array), type(array)
     assert array.type == expression.type, f"{array.type} instead of {expression.type}"
     assert len(array) == length
-    return array.to_pylist(), faults.counts
+    try:
+        return array.to_pylist(), faults.counts
+    except OverflowError:  # beyond the years that Python knows
+        return array.view(pa.int64()).to_pylist(), faults.counts
 
 
 def apply(name: str, *arguments: pa.Array | Literal) -> tuple[list[Any], dict[str, int]]:
@@ -72,6 +77,8 @@ def _over_constants(
     for i, value in enumerate(values):
         constant = _constant(expression, [each[i].as_py() for each in columns])
         alone, more = rows_of(constant, [], 3)
+        if type(alone[0]) is not type(value) and isinstance(value, int):
+            alone = pa.array(alone, expression.type).cast(pa.int64()).to_pylist()
         assert repr(alone) == repr([value] * 3), f"row {i} as constants: {alone} instead of {value}"
         counted |= {cause: counted.get(cause, 0) + rows for cause, rows in more.items()}
     assert counted == {cause: 3 * rows for cause, rows in faults.items()}, "faults over constants"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["OPERATORS"]
+__all__ = ["LOWEST", "OPERATORS"]
 
 from collections.abc import Callable
 
@@ -268,6 +268,9 @@ def internal(scope: Scope) -> Draft:
     where = f"{aliases[0]}.k = {aliases[1]}.k"
     return Draft(f"SELECT {listed} FROM {', '.join(parts)} WHERE {where}", named, ["range", "range"])
 
+
+LOWEST = {"internal", "table_join", "table_filter"}
+"""Those that stand on windows alone."""
 
 OPERATORS.update({
     "select": (select, False, False),

@@ -43,6 +43,8 @@ class Scope:
     monotonic: bool = True
     slide: int | None = None
     aliases: list[int] = field(default_factory=lambda: [0])
+    wanted: str | None = None
+    """An operator that should be somewhere below."""
 
     def below(self, monotonic: bool | None = None, slide: int | None = None) -> Scope:
         return Scope(
@@ -51,6 +53,7 @@ class Scope:
             self.monotonic if monotonic is None else monotonic and self.monotonic,
             self.slide if slide is None else slide,
             self.aliases,
+            self.wanted,
         )
 
     def alias(self) -> str:
@@ -206,6 +209,8 @@ def relation(scope: Scope) -> Draft:
         for name, (_, needs_monotonic, own_slide) in OPERATORS.items()
         if (scope.monotonic or not needs_monotonic) and not (own_slide and scope.slide is not None)
     ]
+    if scope.wanted in names and scope.random.random() < 0.5:
+        return make(scope.wanted, scope)
     return make(scope.random.choice(names), scope)
 
 

@@ -11,7 +11,7 @@ __all__ = ["OPERATORS", "Pair", "draw_pair"]
 from dataclasses import dataclass
 from random import Random
 
-from random_operators import OPERATORS
+from random_operators import LOWEST, OPERATORS
 from random_parts import COLUMNS, Scope, make
 from sash.testing.cells import render_table, show_cell
 
@@ -83,9 +83,11 @@ def _table_changes(random: Random) -> list[str]:
 
 
 def draw_pair(random: Random, top: str, below: str | None = None) -> Pair:
-    """A query with the operator `top` at the top and, if that can be, `below` below it; streams for it."""
-    for _ in range(40):
-        draft = make(top, Scope(random, random.choice([1, 1, 2, 2, 3])))
+    """A query with `top` at the top and `below` below it (under another top if need be); streams for it."""
+    below = None if top in LOWEST else below
+    for attempt in range(400):
+        top = random.choice(list(OPERATORS)) if attempt % 30 == 29 else top
+        draft = make(top, Scope(random, random.choice([1, 1, 2, 2, 3]), wanted=below))
         if below is None or below in draft.operators[1:]:
             break
     late = random.choice([0, 0, 3])

@@ -32,7 +32,7 @@ def pairs(group: int) -> Iterator[tuple[int, Pair]]:
     names = list(OPERATORS)
     for number in range(group, PAIRS, GROUPS):
         top, below = names[number % len(names)], names[(number // len(names) + number) % len(names)]
-        yield number, draw_pair(Random(f"{SEED}:{number}"), top, below if number % 4 else None)
+        yield number, draw_pair(Random(f"{SEED}:{number}"), top, below)
 
 
 def meet(pair: Pair, number: int, sessions: Any) -> Judge:

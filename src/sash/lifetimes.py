@@ -97,4 +97,4 @@ class Changes:
     def nbytes(self) -> int:
         """How many bytes the rows and their lifetimes take."""
         lifetimes = self.begin.nbytes + self.until.nbytes + self.weight.nbytes
-        return lifetimes + sum(column.nbytes for column in self.columns)
+        return int(lifetimes + sum(column.nbytes for column in self.columns))

@@ -24,6 +24,11 @@ NEW_YEAR = datetime(2020, 1, 1)
         (pa.array([1.0, None]), pa.int64(), [1, None]),
         (pa.array([1]), pa.float64(), [1.0]),
         (pa.array(["a", "b", "a"]).dictionary_encode(), pa.string(), ["a", "b", "a"]),
+        (
+            pa.DictionaryArray.from_arrays([1, None], pa.array(["a", "b"], pa.string_view())),
+            pa.string(),
+            ["b", None],
+        ),
         (pa.array(["a"], pa.large_string()), pa.string(), ["a"]),
         (pa.array(["a"], pa.string_view()), pa.string(), ["a"]),
         (pa.array([1_577_836_800], pa.timestamp("s")), US, [NEW_YEAR]),

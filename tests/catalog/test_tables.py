@@ -75,6 +75,7 @@ def test_versions_nobody_can_ask_for_are_forgotten() -> None:
     history, _ = delete(history, np.array([0]), at(5))
     assert len(history.forget({"integer": 4, "timestamp": FOREVER})) == 2
     assert len(history.forget({"integer": 5, "timestamp": FOREVER})) == 1
+    assert len(history.forget({"integer": FOREVER, "timestamp": FOREVER})) == 1
 
 
 def test_a_history_survives_arrow() -> None:

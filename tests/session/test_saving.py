@@ -40,7 +40,11 @@ def events(seed: int) -> list[tuple[str, Any]]:
     for step in range(40):
         now += random.randint(0, 3)
         rows = [
-            {"ts": max(0, now - random.randint(0, 7)), "src": random.choice("abc"), "bytes": random.randint(0, 9)}
+            {
+                "ts": max(0, now - random.randint(0, 7)),
+                "src": random.choice("abc"),
+                "bytes": random.randint(0, 9),
+            }
             for _ in range(random.randint(0, 4))
         ]
         found.append(("packets", rows))
@@ -98,7 +102,9 @@ def test_going_on_after_a_load_is_as_if_nothing_happened(seed: int, tmp_path: Pa
             whole.queries[name].answer().to_pylist(), key=str
         )
     assert cut.late("packets").equals(whole.late("packets"))
-    counted = {name: (q["rows_in"], q["changes_out"], q["drained"]) for name, q in cut.metrics()["queries"].items()}
+    counted = {
+        name: (q["rows_in"], q["changes_out"], q["drained"]) for name, q in cut.metrics()["queries"].items()
+    }
     assert counted == {
         name: (q["rows_in"], q["changes_out"], q["drained"]) for name, q in whole.metrics()["queries"].items()
     }
@@ -139,7 +145,9 @@ def test_a_plan_made_by_other_rules_does_not_take_the_state(tmp_path: Path) -> N
         sash.load(tmp_path / "db", rules=())
 
 
-def test_a_full_disk_keeps_the_old_snapshot_and_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_keeps_the_old_snapshot_and_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db, path = start(), tmp_path / "db"
     db.save(path)
     before = path.read_bytes()

@@ -121,3 +121,21 @@ def test_old_versions_are_forgotten(db: Database) -> None:
         db.advance(instant)
         db.execute("UPDATE bans SET score = score + 1")
     assert db.metrics()["tables"]["bans"]["versions"] <= 3
+
+
+def test_a_query_over_tables_alone_takes_the_time_of_the_first_stream() -> None:
+    db = sash.connect()
+    db.execute("CREATE TABLE bans (ip STRING) RETROACTIVE; INSERT INTO bans VALUES ('a')")
+    query = db.query("SELECT ip FROM bans")
+    db.execute("CREATE STREAM packets (ts BIGINT, src STRING) TIME ts")
+    db.advance(5)
+    assert query.answer().to_pylist() == [{"ip": "a"}]
+
+
+def test_time_that_was_final_stays_final_when_its_stream_is_dropped(db: Database) -> None:
+    query = db.query("SELECT ip FROM bans")
+    db.advance(10)
+    db.execute("DROP STREAM packets; INSERT INTO bans VALUES ('a', 1)")
+    db.execute("CREATE STREAM packets (ts BIGINT, src STRING) TIME ts")
+    db.advance(20)
+    assert gained(query) == [("a", 11, 1)]

@@ -109,7 +109,10 @@ def _plain(array: pa.Array) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        values = array.dictionary  # Arrow cannot take from views, as polars has them in its categories
+        if types.is_string_view(values.type) or types.is_binary_view(values.type):
+            values = values.cast(settle(values.type))
+        array = values.take(array.indices)
     elif types.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
     return array

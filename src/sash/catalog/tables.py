@@ -80,7 +80,8 @@ class History:
 
     def forget(self, floors: Mapping[Kind, Instant]) -> History:
         """Without the rows that ended, in every kind of time, before any row still to come."""
-        dead = np.logical_and.reduce([self.until[kind] <= floors[kind] for kind in KINDS])
+        past = [(self.until[kind] <= floors[kind]) & (self.until[kind] < FOREVER) for kind in KINDS]
+        dead = np.logical_and.reduce(past)
         if not dead.any():
             return self
         kept = np.flatnonzero(~dead)

@@ -30,7 +30,13 @@ class Watch(Protocol):
     """Called after every operator's step: the tests' contract wrapper."""
 
     def __call__(
-        self, node: Node, inputs: tuple[Changes, ...], output: Changes, before: Instant, frontier: Instant, held_rows: int
+        self,
+        node: Node,
+        inputs: tuple[Changes, ...],
+        output: Changes,
+        before: Instant,
+        frontier: Instant,
+        held_rows: int,
     ) -> None: ...
 
 

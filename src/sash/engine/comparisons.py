@@ -37,6 +37,8 @@ def _true_somewhere(value: Value) -> bool:
 
 def compare(name: str, arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
     """One of eq, ne, lt, le, gt, ge over two values of one type."""
+    if pa.types.is_null(arguments[0].type):
+        return pa.scalar(None, pa.bool_())
     if not _has_nan(arguments):
         return _COMPARE[name](*arguments)
     left, right = arguments
@@ -64,7 +66,7 @@ def _in_list(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> 
     if not all(isinstance(other, pa.Scalar) for other in others) or isinstance(first, pa.Scalar):
         return reduce(pc.or_kleene, [compare("eq", (first, other), type_, faults) for other in others])
     known = [other for other in others if other.is_valid]
-    sought = pa.array([other.as_py() for other in known], first.type) if known else pa.nulls(0, first.type)
+    sought = pa.concat_arrays([pa.nulls(0, first.type), *(as_array(other, 1) for other in known)])
     if pa.types.is_floating(first.type):
         # The hash of -0.0 differs from that of 0.0; adding 0.0 makes them one.
         zero = pa.scalar(0.0, first.type)
@@ -78,17 +80,18 @@ def _in_list(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> 
 
 
 def _extreme(name: str, arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
-    """The greatest or least that is not NULL; NaN is the greatest number there is."""
-    kernel = {"greatest": pc.max_element_wise, "least": pc.min_element_wise}[name]
-    if pa.types.is_boolean(type_):  # Arrow has no kernel for these
-        numbers = [value.cast(pa.int8()) for value in arguments]
-        return kernel(*numbers).cast(pa.bool_())
-    best = kernel(*arguments)
-    if name == "least" or not _has_nan(arguments):
-        return best
-    length = length_of(arguments)
-    odd = [as_array(pc.is_nan(value), length).fill_null(False) for value in arguments]
-    return pc.if_else(reduce(pc.or_, odd), pa.scalar(float("nan"), type_), best)
+    """The greatest or least that is not NULL, the first of equal ones; NaN is the greatest number."""
+    if pa.types.is_null(type_):
+        return pa.scalar(None, type_)
+    if not (pa.types.is_floating(type_) or pa.types.is_boolean(type_)):
+        kernel = {"greatest": pc.max_element_wise, "least": pc.min_element_wise}[name]
+        return kernel(*arguments)
+    order = {"greatest": "gt", "least": "lt"}[name]
+    best, *others = columns_of_length(arguments)
+    for other in others:
+        better = pc.or_(compare(order, (other, best), type_, faults).fill_null(False), pc.is_null(best))
+        best = pc.if_else(better, other, best)
+    return best
 
 
 def _nullif(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:

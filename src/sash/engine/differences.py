@@ -36,7 +36,9 @@ class Deltas:
     def take(self, rows: np.ndarray) -> Deltas:
         """The rows at the given positions."""
         indices = pa.array(rows)
-        return Deltas(tuple(column.take(indices) for column in self.columns), self.at[rows], self.change[rows])
+        return Deltas(
+            tuple(column.take(indices) for column in self.columns), self.at[rows], self.change[rows]
+        )
 
     def netted(self) -> Deltas:
         """Equal rows of one instant added up."""

@@ -47,12 +47,14 @@ def _one_word(column: pa.Array) -> np.ndarray:
     elif pa.types.is_temporal(type_):
         column = column.view(pa.int64())
     if column.null_count:
-        column = pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], offset=column.offset)
-    values = column.to_numpy(zero_copy_only=True)
+        values_alone = [None, column.buffers()[1]]
+        column = pa.Array.from_buffers(column.type, len(column), values_alone, offset=column.offset)
+    values: np.ndarray = column.to_numpy(zero_copy_only=True)
     if values.dtype.kind == "f":
         wide = values.astype(np.float64) + 0.0
         wide[np.isnan(wide)] = np.nan
-        return wide.view(np.int64)
+        words: np.ndarray = wide.view(np.int64)
+        return words
     return values.astype(np.int64, copy=False)
 
 

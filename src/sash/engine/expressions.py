@@ -200,7 +200,7 @@ FAULTING = frozenset([
     "add", "subtract", "multiply", "divide", "int_divide", "modulo", "pmod", "negate", "abs", "round",
     "ceil", "floor", "cast", "date_add", "date_sub", "timestamp_add", "timestamp_subtract",
     "timestamp_difference", "make_date", "timestamp_seconds", "timestamp_millis", "timestamp_micros",
-    "rlike", "regexp_replace", "regexp_extract",
+    "rlike", "regexp_replace", "regexp_extract", "lpad", "rpad", "repeat",
 ])  # fmt: skip
 """Functions that may make a row NULL and count it."""
 

@@ -23,19 +23,19 @@ _LOW = np.int64(0xFFFFFFFF)
 
 def finish(
     function: str, argument: pa.DataType, type_: pa.DataType,
-    count: np.ndarray, ints: np.ndarray, floats: np.ndarray, faults: Faults,
+    count: np.ndarray, ints: np.ndarray, floats: np.ndarray, fresh: np.ndarray, faults: Faults,
 ) -> pa.Array:  # fmt: skip
-    """The column of an aggregate over an argument of a type."""
+    """The column of an aggregate over an argument of a type; faults are counted where `fresh`."""
     if function == "count":
         return pa.array(count)
     if function not in ("sum", "avg"):
         return _spread(function, argument, count, ints, floats)
     if pa.types.is_decimal(argument):
-        return _decimals(function, argument, type_, count, ints, faults)
+        return _decimals(function, argument, type_, count, ints, fresh, faults)
     if pa.types.is_integer(argument):
         high, low = _halves(ints)
         if function == "sum":
-            return _integer_sum(count, high, low, faults)
+            return _integer_sum(count, high, low, fresh, faults)
         return _integer_mean(count, high, low)
     return _reals(function, count, ints, floats)
 
@@ -51,11 +51,13 @@ def _halves(ints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ints[0] + (ints[1] >> 32), ints[1] & _LOW
 
 
-def _integer_sum(count: np.ndarray, high: np.ndarray, low: np.ndarray, faults: Faults) -> pa.Array:
+def _integer_sum(
+    count: np.ndarray, high: np.ndarray, low: np.ndarray, fresh: np.ndarray, faults: Faults
+) -> pa.Array:
     missing = count == 0
     if len(high) and (high.min() < -_HALF or high.max() >= _HALF):
         too_large = (high < -_HALF) | (high >= _HALF)
-        faults.add("overflow", int(np.count_nonzero(too_large)))
+        faults.add("overflow", int(np.count_nonzero(too_large & fresh)))
         missing = missing | too_large
     return _column((high << 32) | low, missing)
 
@@ -109,19 +111,20 @@ def _spread(
 
 
 def _decimals(
-    function: str, argument: pa.DataType, type_: pa.DataType, count: np.ndarray, ints: np.ndarray, faults: Faults
-) -> pa.Array:
+    function: str, argument: pa.DataType, type_: pa.DataType,
+    count: np.ndarray, ints: np.ndarray, fresh: np.ndarray, faults: Faults,
+) -> pa.Array:  # fmt: skip
     """Sums of limbs as Python's integers; the mean is rounded half up."""
     limit = 10**type_.precision
     out: list[Decimal | None] = []
-    for size, *limbs in zip(count.tolist(), *ints.tolist(), strict=True):
+    for size, new, *limbs in zip(count.tolist(), fresh.tolist(), *ints.tolist(), strict=True):
         whole = sum(limb << (32 * k) for k, limb in enumerate(limbs))
         if function == "avg" and size:
             scaled = abs(whole) * 10 ** (type_.scale - argument.scale)
             rounded = (2 * scaled + size) // (2 * size)
             whole = rounded if whole >= 0 else -rounded
         fits = size != 0 and -limit < whole < limit
-        if size and not fits:
+        if new and size and not fits:
             faults.add("overflow", 1)
         out.append(_EXACT.scaleb(Decimal(whole), -type_.scale) if fits else None)
     return pa.array(out, type_)

@@ -14,7 +14,10 @@ import pyarrow as pa
 
 from sash.engine.encoding import any_null, order_words
 from sash.engine.kernels.order_bytes import (
-    string_key_sizes, string_prefixes, write_fixed_keys, write_string_keys,
+    string_key_sizes,
+    string_prefixes,
+    write_fixed_keys,
+    write_string_keys,
 )  # fmt: skip
 from sash.plan.nodes import SortKey
 

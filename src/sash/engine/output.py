@@ -66,7 +66,7 @@ class Output:
     @property
     def nbytes(self) -> int:
         """How many bytes those and the undrained changes take."""
-        return self._differences.live.nbytes + sum(table.nbytes for table in self._undrained)
+        return int(self._differences.live.nbytes + sum(table.nbytes for table in self._undrained))
 
     def save(self, frontier: Instant) -> dict[str, pa.Table]:
         """Everything, with what was not drained."""

@@ -25,10 +25,18 @@ from sash.engine.values import (
     columns_of_length,
     from_numbers,
     length_of,
+    null_where,
     numbers,
     per_constant,
     valid,
 )
+
+
+FAR = 2**31 - 1
+"""No string has more characters."""
+
+LONGEST = 2**26
+"""More characters than this are not filled in: one row must not take all memory."""
 
 
 def _plain(
@@ -59,11 +67,8 @@ def _octet_length(value: Value) -> Value:
 
 def _initcap(value: Value) -> Value:
     words = pc.split_pattern(as_array(value, length_of([value])), " ")
-    starts, ends = numbers(words.offsets)[:-1], numbers(words.offsets)[1:]
-    capital = pc.utf8_capitalize(words.values)
-    offsets = pa.array(np.append(starts, ends[-1:]), pa.int32(), mask=np.append(~valid(words), False))
-    lists = pa.ListArray.from_arrays(offsets if len(words) else pa.array([0], pa.int32()), capital)
-    return pc.binary_join(lists, " ")
+    offsets = pa.array(numbers(words.offsets), mask=np.append(~valid(words), False))
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, pc.utf8_capitalize(words.values)), " ")
 
 
 def _ascii(value: Value) -> Value:
@@ -73,6 +78,7 @@ def _ascii(value: Value) -> Value:
 
 
 def _slice(array: pa.Array, start: int, stop: int | None) -> pa.Array:
+    start, stop = max(min(start, FAR), -FAR), None if stop is None else max(min(stop, FAR), -FAR)
     if pa.types.is_binary(array.type):
         return pc.binary_slice(array, start, stop)
     return pc.utf8_slice_codeunits(array, start, stop)
@@ -114,6 +120,16 @@ def _pad(front: bool, array: pa.Array, count: int, filling: str = " ") -> pa.Arr
     return pc.binary_join_element_wise(*pair, "")
 
 
+def _sized(kernel: Kernel, arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
+    """A kernel whose second argument says how long the result becomes; NULL where that is too long."""
+    text, count, *others = arguments
+    counts = as_array(count, length_of(arguments))
+    if not (numbers(counts) > LONGEST).any():
+        return kernel(arguments, type_, faults)
+    counts = null_where(counts, numbers(counts) > LONGEST, faults, "overflow")
+    return kernel([text, counts, *others], type_, faults)
+
+
 def _repeat(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
     text, times = columns_of_length(arguments)
     return pc.binary_repeat(text, pc.max_element_wise(times, pa.scalar(0, times.type), skip_nulls=False))
@@ -125,11 +141,15 @@ def _concat(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> V
     return pc.binary_join_element_wise(*arguments, pa.scalar(b"" if pa.types.is_binary(type_) else "", type_))
 
 
-def _concat_ws(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
-    separator, *texts = arguments
+def _concat_ws(separator: str, *texts: pa.Array) -> Value:
+    """Each text that is not NULL after a separator, and the first separator cut off.
+
+    Arrow's join that skips NULLs loses the rows in which all are.
+    """
     if not texts:
-        return pc.if_else(pc.is_valid(separator), pa.scalar(""), pa.scalar(None, type_))
-    return pc.binary_join_element_wise(*texts, separator, null_handling="skip")
+        return pa.scalar("")
+    pieces = [pc.binary_join_element_wise(separator, text, "").fill_null("") for text in texts]
+    return pc.utf8_slice_codeunits(pc.binary_join_element_wise(*pieces, ""), len(separator), None)
 
 
 def _replace(array: pa.Array, sought: str, replacement: str = "") -> pa.Array:
@@ -173,7 +193,8 @@ def _split_part(array: pa.Array, separator: str, place: int) -> pa.Array:
     lists = pc.split_pattern(array, separator)
     starts = numbers(lists.offsets)[:-1] if len(lists) else np.zeros(0, np.int32)
     counts = numbers(pc.list_value_length(lists).fill_null(0))
-    index = place - 1 if place > 0 else counts + place
+    place = max(min(place, FAR), -FAR)
+    index = place - 1 if place > 0 else counts.astype(np.int64) + place
     inside = (index >= 0) & (index < counts)
     picked = lists.values.take(pa.array(np.where(inside, starts + index, 0), mask=~inside))
     return pc.if_else(pa.array(valid(array)), picked.fill_null(""), pa.scalar(None, pa.string()))
@@ -278,11 +299,11 @@ KERNELS: dict[str, Kernel] = {
     "trim": partial(_constant, partial(_trim, pc.utf8_trim), (1,)),
     "ltrim": partial(_constant, partial(_trim, pc.utf8_ltrim), (1,)),
     "rtrim": partial(_constant, partial(_trim, pc.utf8_rtrim), (1,)),
-    "lpad": partial(_constant, partial(_pad, True), (1, 2)),
-    "rpad": partial(_constant, partial(_pad, False), (1, 2)),
-    "repeat": _repeat,
+    "lpad": partial(_sized, partial(_constant, partial(_pad, True), (1, 2))),
+    "rpad": partial(_sized, partial(_constant, partial(_pad, False), (1, 2))),
+    "repeat": partial(_sized, _repeat),
     "concat": _concat,
-    "concat_ws": _concat_ws,
+    "concat_ws": partial(_constant, _concat_ws, (0,)),
     "replace": partial(_constant, _replace, (1, 2)),
     "instr": partial(_constant, _instr, (1,)),
     "locate": partial(_constant, _locate, (0, 2)),

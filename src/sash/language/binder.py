@@ -18,6 +18,7 @@ from sqlglot import exp
 from sash.errors import SashError
 from sash.language.calls import AGGREGATES, aggregate_name, call_of
 from sash.language.expressions import AggregateCall, Call, Column, Expression, Literal
+from sash.language.functions import AGGREGATES as AGGREGATE_NAMES
 from sash.language.functions import (
     FunctionError,
     NotAFunctionOfTheRow,
@@ -169,15 +170,15 @@ class Binder:
         distinct = isinstance(operand, exp.Distinct)
         operands = operand.expressions if distinct else [operand] if operand is not None else []
         operands = [*operands, *aggregate.expressions]
-        if len(operands) == 1 and isinstance(operands[0], exp.Star):
-            operands = []
-        if len(operands) > 1:
+        if len(operands) != 1 and name in AGGREGATE_NAMES:
             raise self.error(
                 "SASH-BIND-006",
                 f"'{name}' takes one argument, not {len(operands)}.",
-                "Count the rows of a subquery with DISTINCT instead.",
+                "Name one column, or aggregate a subquery with DISTINCT.",
                 node,
             )
+        if operands and isinstance(operands[0], exp.Star):
+            operands = []
         arguments = [inner.bind(each) for each in operands]
         try:
             type_ = arguments[0].type if arguments else None
@@ -215,9 +216,22 @@ class Binder:
         code = "SASH-BIND-006"
         if isinstance(trouble, UnknownFunction):
             code = "SASH-BIND-005"
+            trouble = self._as_written(trouble, node)
         elif isinstance(trouble, NotAFunctionOfTheRow):
             code = "SASH-BIND-007"
         return self.error(code, trouble.message, trouble.remedy, node)
+
+    def _as_written(self, trouble: UnknownFunction, node: exp.Expr) -> FunctionError:
+        """The same trouble under the name in the text, where sqlglot has another for it."""
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if isinstance(start, int) and isinstance(end, int):
+            try:
+                resolve(self.text[start : end + 1], ())
+            except UnknownFunction as again:
+                return again
+            except FunctionError:
+                pass
+        return trouble
 
     def error(self, code: str, message: str, remedy: str, node: exp.Expr) -> SashError:
         """An error that shows a node's place."""

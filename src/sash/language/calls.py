@@ -38,6 +38,12 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.BitwiseOr: "bit_or",
     exp.BitwiseXor: "bit_xor",
     exp.BitwiseNot: "bit_not",
+    exp.BitwiseLeftShift: "shiftleft",
+    exp.BitwiseRightShift: "shiftright",
+    exp.SafeAdd: "add",
+    exp.SafeSubtract: "subtract",
+    exp.SafeMultiply: "multiply",
+    exp.SafeDivide: "divide",
 }
 
 _AGGREGATE_NAMES: dict[type[exp.Expr], str] = {
@@ -183,7 +189,10 @@ def _position(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
 
 
 def _date_add(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
-    return "date_add", [_undated(node.this), node.expression]
+    days = node.expression
+    if isinstance(days, exp.Mul) and days.expression == exp.Neg(this=exp.Literal.number(1)):
+        return "date_sub", [_undated(node.this), days.this]  # sqlglot adds the opposite
+    return "date_add", [_undated(node.this), days]
 
 
 def _date_diff(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
@@ -202,6 +211,18 @@ def _trim(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     side = str(node.args.get("position") or "").upper()
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
     return name, _given(node, ("this", "expression"))
+
+
+def _pad(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    name = "lpad" if node.args.get("is_left") else "rpad"
+    return name, _given(node, ("this", "expression", "fill_pattern"))
+
+
+def _log(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    named = {"10": "log10", "2": "log2"}.get(node.this.name if isinstance(node.this, exp.Literal) else "")
+    if named is not None and node.expression is not None:
+        return named, [node.expression]
+    return "log", _given(node, ("this", "expression"))
 
 
 def _concat(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
@@ -230,7 +251,9 @@ _SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr], tuple[str, list[exp.Expr]]]]
     exp.Initcap: _initcap,
     exp.Is: _is,
     exp.Like: _like,
+    exp.Log: _log,
     exp.Not: _not,
+    exp.Pad: _pad,
     exp.StrPosition: _position,
     exp.StrToUnix: _unix_timestamp,
     exp.TimestampDiff: _timestamp_diff,

@@ -11,19 +11,22 @@ from sash.language.syntax import RelationToStream, WindowClause, place_of
 
 _ACCEPTED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Select: frozenset(
-        {"expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset"}
+        {
+            "expressions", "from_", "joins", "where", "group", "having", "distinct",
+            "order", "limit", "offset", "with_",
+        }
     ),
-    exp.SetOperation: frozenset({"this", "expression", "distinct", "order", "limit", "offset"}),
-    exp.Subquery: frozenset({"this", "alias", "cql_window", "joins"}),
+    exp.SetOperation: frozenset({"this", "expression", "distinct", "order", "limit", "offset", "with_"}),
+    exp.Subquery: frozenset({"this", "alias", "cql_window", "joins", "order", "limit", "offset", "with_"}),
     exp.Table: frozenset({"this", "db", "catalog", "alias", "cql_window", "joins"}),
-    exp.Join: frozenset({"this", "on", "side", "kind"}),
+    exp.Join: frozenset({"this", "on", "side", "kind", "using", "method"}),
     exp.Group: frozenset({"expressions"}),
     exp.Distinct: frozenset({"expressions"}),
     exp.Order: frozenset({"expressions"}),
     exp.Limit: frozenset({"expression"}),
     exp.Offset: frozenset({"expression"}),
     exp.Star: frozenset(),
-    exp.TableAlias: frozenset({"this"}),
+    exp.TableAlias: frozenset({"this", "columns"}),
 }
 
 _WORDS = {
@@ -43,19 +46,13 @@ _WORDS = {
     "hints": "A hint",
     "by_name": "BY NAME",
     "all": "GROUP BY ALL",
-    "columns": "A list of columns after an alias",
-    "using": "JOIN with USING",
-    "method": "NATURAL JOIN",
     "except_": "* EXCEPT",
     "replace": "* REPLACE",
     "rename": "* RENAME",
 }
 
 _REMEDIES = {
-    "using": "Say it with ON: JOIN t ON s.k = t.k.",
-    "method": "Say it with ON: JOIN t ON s.k = t.k.",
     "except_": "Name the columns you want.",
-    "columns": "Name the columns inside the subquery, with AS.",
     "hint": "Leave it out.",
     "hints": "Leave it out.",
     "sort": "Use ORDER BY with LIMIT.",

@@ -217,16 +217,6 @@ class SashParser(SparkParser):
             self.raise_error("Something is missing")
         return projections, exclude
 
-    def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
-        if self._curr.token_type == TokenType.WITH:
-            raise SashError(
-                "SASH-PARSE-007",
-                "WITH is not part of the language.",
-                remedy="Give the query a name with CREATE VIEW, or write it as a subquery in FROM.",
-                place=place_between(self.sql, self._curr),
-            )
-        return super()._parse_with(skip_with_token)
-
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
         low = self._parse_bitwise()
         if not self._match(TokenType.AND):

@@ -127,8 +127,8 @@ _SIGNED = takes(_first, NUMBER)
 
 
 def _bits(arguments: Arguments) -> Resolved:
-    takes(_first, INTEGRAL, INTEGRAL)(arguments)
-    return alike()(arguments)
+    resolved = takes(common_type, INTEGRAL, INTEGRAL)(arguments)
+    return Resolved(arguments.name, (resolved.type, resolved.type), resolved.type)
 
 
 def _negation(arguments: Arguments) -> Resolved:

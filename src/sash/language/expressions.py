@@ -6,11 +6,12 @@ calls like any other, by the canonical names that `functions.py` lists.
 
 from __future__ import annotations
 
-__all__ = ["AggregateCall", "Call", "Column", "Expression", "Field", "Literal", "Schema", "columns_of", "remap"]
+__all__ = [
+    "AggregateCall", "Call", "Column", "Expression", "Field", "Literal", "Schema", "columns_of", "remap",
+]  # fmt: skip
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Union
 
 import pyarrow as pa
 
@@ -61,7 +62,7 @@ class Call:
         return f"{self.function}({', '.join(map(str, self.arguments))})"
 
 
-Expression = Union[Column, Literal, Call]
+Expression = Column | Literal | Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,8 +111,8 @@ def _order_term(term: exp.Expr, items: Sequence[_Item], binder: Binder, context:
     if isinstance(term, exp.Literal) and not term.is_string:
         return _at_position(term, items, "ORDER BY", context).bound
     outputs = tuple(Name(None, item.name, item.bound) for item in items)
-    named = isinstance(term, exp.Column) and not term.table
-    if named and any(name.column.lower() == term.name.lower() for name in outputs):
+    shown = {item.name.lower() for item in items}
+    if isinstance(term, exp.Column) and not term.table and term.name.lower() in shown:
         return Scope(outputs).resolve(term, context.text)
     first = Scope(outputs, binder.scope.names, binder.scope.beyond)
     return replace(binder, scope=first, clause="ORDER BY").bind(term)
@@ -232,23 +232,17 @@ class _Grouping:
         return expression
 
     def _bare_column(self, column: Column, syntax: exp.Expr) -> Exception:
-        place = syntax
-        binder = replace(self.binder, aggregates=[])
-        for part in () if syntax.is_star else syntax.find_all(exp.Column):
-            if binder.bind(part) == column and not part.find_ancestor(exp.AggFunc):
-                place = part
-                break
-        grouped = self.select.args.get("group") is not None
-        return self.context.error(
-            "SASH-BIND-010",
-            f"Column '{column.name}' is neither in GROUP BY nor inside an aggregate."
-            if grouped
-            else f"Column '{column.name}' stands beside an aggregate without GROUP BY.",
-            f"Add GROUP BY {column.name}, or use it inside an aggregate such as MAX({column.name})."
-            if not grouped
-            else f"Add '{column.name}' to GROUP BY, or use it inside an aggregate such as MAX({column.name}).",
-            place,
-        )
+        named = () if syntax.is_star else syntax.find_all(exp.Column)
+        bare = (each for each in named if each.name.lower() == column.name.lower())
+        place = next((each for each in bare if not each.find_ancestor(exp.AggFunc)), syntax)
+        name = column.name
+        if self.select.args.get("group") is not None:
+            message = f"Column '{name}' is neither in GROUP BY nor inside an aggregate."
+            remedy = f"Add '{name}' to GROUP BY, or use it inside an aggregate such as MAX({name})."
+        else:
+            message = f"Column '{name}' stands beside an aggregate without GROUP BY."
+            remedy = f"Add GROUP BY {name}, or use it inside an aggregate such as MAX({name})."
+        return self.context.error("SASH-BIND-010", message, remedy, place)
 
 
 def _reads_aggregates(expression: Expression, base: int) -> bool:

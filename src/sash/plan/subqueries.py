@@ -155,9 +155,8 @@ def _aggregated(condition: Condition, query: exp.Select, rows: Filtered, context
     if (not grouped and (sides or not condition.compared)) or any(side is None for side in sides):
         raise context.error(
             "SASH-PLAN-018",
-            "This subquery has a row for every row of the query around it, so EXISTS or IN cannot choose."
-            if not sides
-            else "A subquery with aggregates can be tied to the query around it by equalities only, with GROUP BY.",
+            "A subquery with aggregates goes with EXISTS, or with columns of the query around it, "
+            "only if it has GROUP BY and is tied to that query by equalities.",
             "Add a GROUP BY to the subquery, with HAVING to choose groups, or join with it in FROM.",
             condition.node,
         )

@@ -110,7 +110,7 @@ def _until(column: exp.Column, names: Scope, context: Context) -> int:
     if kind is not None and not fits[kind](bound.type):
         raise context.error(
             "SASH-BIND-012",
-            f"UNTIL '{bound.name}' is {sql_name(bound.type)}, which is not comparable with the stream's time.",
+            f"UNTIL '{bound.name}' is {sql_name(bound.type)}, not comparable with the stream's time.",
             f"Use a column of type {'TIMESTAMP' if kind == 'timestamp' else 'BIGINT'}.",
             column,
         )

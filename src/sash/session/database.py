@@ -35,6 +35,7 @@ from sash.session.inflow import Inflow
 from sash.session.inlet import admit
 from sash.session.metrics import measure
 from sash.session.query import Query
+from sash.session.reorder import Waiting
 from sash.session.running import Running
 from sash.session.schema import stream_definition
 from sash.session.settings import Settings
@@ -81,6 +82,9 @@ class Database:
             idle = not self.settings.wait_for_empty_streams
             limit = self.settings.max_late_rows
             self.inflows[definition.name.lower()] = Inflow(definition, idle=idle, max_late_rows=limit)
+            for running in self._all_running():
+                if not running.streams and not running.started:  # over tables alone, made before any stream
+                    self._tell_tables(running, self._kind(()))
         elif isinstance(definition, TableDefinition):
             self.tables[definition.name.lower()] = History.empty(definition)
 
@@ -96,8 +100,7 @@ class Database:
         running = self.prepared(name, optimized, uses, kind, self._reached(names, kind, BEGINNING))
         seen = [self.inflows[each].clock.frontier for each in names if self.inflows[each].pushed]
         running.missed_until = max(seen) if seen and max(seen) > BEGINNING else None
-        for key, table in running.tables.items():
-            running.accept(table, self.tables[key].since(kind, running.since))
+        self._tell_tables(running, kind)
         running.move(running.since)
         self.queries[name] = Query(self, text, plan, running)
         return self.queries[name]
@@ -267,6 +270,12 @@ class Database:
         for running in self._all_running():
             if key in running.tables:
                 running.accept(running.tables[key], change.changes(running.kind))
+
+    def _tell_tables(self, running: Running, kind: Kind) -> None:
+        """Give a query that has not begun the content of its tables, in its kind of time."""
+        running.kind = kind
+        for key, table in running.tables.items():
+            running.waiting[table] = Waiting([self.tables[key].since(kind, running.since)])
 
     def _drop(self, kind: str, name: str) -> None:
         if kind == "query":

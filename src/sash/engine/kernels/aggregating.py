@@ -11,7 +11,14 @@ __all__ = ["count_runs", "link_lifetimes", "merge_partials", "sweep_groups", "sw
 
 import numpy as np
 
-from sash.engine.kernels.compiler import int64, kernel, reads_i64, writes_i64, writes_table_f64, writes_table_i64
+from sash.engine.kernels.compiler import (
+    int64,
+    kernel,
+    reads_i64,
+    writes_i64,
+    writes_table_f64,
+    writes_table_i64,
+)
 
 
 @kernel(int64(reads_i64))

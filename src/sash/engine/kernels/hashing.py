@@ -30,7 +30,7 @@ _SEED = np.uint64(0x243F6A8885A308D3)
 
 
 @kernel(uint64(uint64))
-def mix(x: int) -> int:
+def mix(x: np.uint64) -> np.uint64:
     """A bijection of 64-bit words that spreads every input bit (the finaliser of splitmix64)."""
     x = (x ^ (x >> _S30)) * _M1
     x = (x ^ (x >> _S27)) * _M2

@@ -13,7 +13,15 @@ __all__ = ["build_heaps", "improving", "insert", "less", "pop_least", "sweep_ext
 import numpy as np
 
 from sash.engine.kernels.compiler import (
-    boolean, int64, kernel, reads_i64, reads_u8, reads_u64, writes_i64, writes_u8, writes_u64,
+    boolean,
+    int64,
+    kernel,
+    reads_i64,
+    reads_u8,
+    reads_u64,
+    writes_i64,
+    writes_u8,
+    writes_u64,
 )  # fmt: skip
 
 _ORDER = (reads_u64, reads_i64, reads_i64, reads_u8, int64)

@@ -12,7 +12,14 @@ __all__ = ["string_key_sizes", "string_prefixes", "write_fixed_keys", "write_str
 import numpy as np
 
 from sash.engine.kernels.compiler import (
-    int64, kernel, reads_i32, reads_u8, reads_u64, writes_i64, writes_u8, writes_u64,
+    int64,
+    kernel,
+    reads_i32,
+    reads_u8,
+    reads_u64,
+    writes_i64,
+    writes_u8,
+    writes_u64,
 )  # fmt: skip
 
 _S8 = np.uint64(8)

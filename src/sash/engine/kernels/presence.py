@@ -6,7 +6,16 @@ key's counts change; what they give is a function of the two counts.
 
 from __future__ import annotations
 
-__all__ = ["EXCEPT", "EXCEPT_ALL", "INTERSECT", "INTERSECT_ALL", "SOME", "extend_distinct", "sweep_counts", "sweep_shown"]
+__all__ = [
+    "EXCEPT",
+    "EXCEPT_ALL",
+    "INTERSECT",
+    "INTERSECT_ALL",
+    "SOME",
+    "extend_distinct",
+    "sweep_counts",
+    "sweep_shown",
+]
 
 import numpy as np
 

@@ -10,7 +10,15 @@ __all__ = ["find_or_add", "find_slots", "rehash"]
 
 import numpy as np
 
-from sash.engine.kernels.compiler import int64, kernel, reads_u64, reads_words, writes_i32, writes_i64, writes_words
+from sash.engine.kernels.compiler import (
+    int64,
+    kernel,
+    reads_u64,
+    reads_words,
+    writes_i32,
+    writes_i64,
+    writes_words,
+)
 
 
 @kernel(int64(reads_words, reads_u64, int64, writes_i32, writes_words, int64, writes_i64, writes_i64))
@@ -56,7 +64,7 @@ def find_or_add(
             for j in range(w):
                 keys[used, j] = words[i, j]
             first_rows[used] = i
-            found = used
+            found = np.int64(used)
             used += 1
         slots[i] = found
     return used

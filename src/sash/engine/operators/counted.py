@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.events import events_of
 from sash.engine.kernels.presence import sweep_counts
 from sash.engine.operator import Operator, Saved, in_order
 from sash.engine.state.calendar import Calendar
@@ -23,7 +23,7 @@ from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.tape import Tape
 from sash.lifetimes import FOREVER, Changes, Instant
 
-_END = (np.int64, np.int64, np.int64, np.int64)  # until, slot, side, delta
+_END = (np.int64, np.int64, np.int64, np.int64)  # until, delta, slot, side
 
 
 @dataclass(eq=False)
@@ -45,7 +45,11 @@ class CountedRows(Operator):
         self._ends = Calendar(_END)
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
-        instants, slots, sides, deltas = self._events(inputs, frontier)
+        rows = []
+        for side, changes in enumerate(inputs):
+            slots = self._values.slots_of(changes.columns, len(changes))
+            rows.append((changes, (slots, np.full(len(changes), side))))
+        instants, deltas, slots, sides = events_of(rows, self._ends, frontier)
         for tape in (self._left, self._right, self._current):
             tape.grow_to(len(self._values), 0)
         self._opened.grow_to(len(self._values), -1)
@@ -59,24 +63,6 @@ class CountedRows(Operator):
         self._forget()
         return result
 
-    def _events(self, inputs: Sequence[Changes], frontier: Instant) -> tuple[np.ndarray, ...]:
-        """Beginnings and ends in the step, in time order; ends to come go to the calendar."""
-        parts = [self._ends.pop(frontier)]
-        for side, changes in enumerate(inputs):
-            n = len(changes)
-            if n:
-                slots, sides = self._values.slots_of(changes.columns, n), np.full(n, side)
-                parts.append((changes.begin, slots, sides, changes.weight))
-                ends = (changes.until, slots, sides, -changes.weight)
-                now = changes.until <= frontier
-                if now.any():
-                    parts.append(tuple(part[now] for part in ends))
-                    ends = tuple(part[~now] for part in ends)
-                self._ends.add(ends)
-        events = tuple(np.concatenate(group) for group in zip(*parts, strict=True))
-        order = argsort_instants(events[0])
-        return events if order is None else tuple(part[order] for part in events)
-
     def _forget(self) -> None:
         """Drop the values that are gone, looking each time their number has doubled."""
         if len(self._values) < self._look_at:
@@ -88,11 +74,11 @@ class CountedRows(Operator):
         moved = self._values.keep(alive)
         for tape in (self._left, self._right, self._current, self._opened):
             tape.keep(alive)
-        until, slots, sides, deltas = self._ends.entries()
+        until, deltas, slots, sides = self._ends.entries()
         self._ends = Calendar(_END)
         # A value with no live copies may have ends to come only in pairs that cancel.
         known = moved[slots] >= 0
-        self._ends.add((until[known], moved[slots][known], sides[known], deltas[known]))
+        self._ends.add((until[known], deltas[known], moved[slots][known], sides[known]))
 
     @property
     def rows(self) -> int:
@@ -105,7 +91,7 @@ class CountedRows(Operator):
 
     def save(self) -> dict[str, pa.Table]:
         values = self._values.all_columns()
-        ends = dict(zip(("until", "slots", "sides", "deltas"), self._ends.entries(), strict=True))
+        ends = dict(zip(("until", "deltas", "slots", "sides"), self._ends.entries(), strict=True))
         counts = {"left": self._left.view(), "right": self._right.view(), "current": self._current.view()}
         return {
             "values": pa.table(values, names=[str(i) for i in range(len(values))]),

@@ -89,7 +89,10 @@ class DistinctRows(Operator):
     def save(self) -> dict[str, pa.Table]:
         names = [str(i) for i in range(len(self.types))]
         values = pa.table(self._values.all_columns(), names=names)
-        return {"values": values, "state": arrays_table({"ends": self._ends.view(), "longest": self._longest.view()})}
+        return {
+            "values": values,
+            "state": arrays_table({"ends": self._ends.view(), "longest": self._longest.view()}),
+        }
 
     def load(self, saved: Saved) -> None:
         self._clear()

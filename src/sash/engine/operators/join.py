@@ -73,7 +73,10 @@ class MultiJoin(Operator):
         self._keys = [[] for _ in self.input_types]
         self._routes = [self._route(start) for start in range(len(self.input_types))]
         self._payload = [self._columns_kept(i) for i in range(len(self.input_types))]
-        self._kept = [KeyedRows([types[c] for c in kept]) for types, kept in zip(self.input_types, self._payload, strict=True)]
+        self._kept = [
+            KeyedRows([types[c] for c in kept])
+            for types, kept in zip(self.input_types, self._payload, strict=True)
+        ]
 
     def _route(self, start: int) -> list[tuple[_Key, int]]:
         """In which order new rows of `start` meet the others: those they are tied to first."""
@@ -130,8 +133,8 @@ class MultiJoin(Operator):
             )
             found.extend(self._extend(start, self._routes[i], self._asking(i, changes, indexes)))
         result = self._results(found)
-        for kept in self._kept:
-            kept.expire(frontier)
+        for rows in self._kept:
+            rows.expire(frontier)
         return result
 
     def _matchable(self, i: int, changes: Changes) -> Changes:
@@ -211,7 +214,7 @@ class MultiJoin(Operator):
         found = [part for part in found if len(part.begin)]
         if not found:
             return Changes.empty(self.types)
-        numbers = [np.concatenate([part.numbers[i] for part in found]) for i in range(len(self.input_types))]  # type: ignore[misc]
+        numbers = [np.concatenate([part.numbers[i] for part in found]) for i in range(len(self.input_types))]
         whole = _Combinations(
             tuple(numbers),
             np.concatenate([part.begin for part in found]),
@@ -253,7 +256,9 @@ class MultiJoin(Operator):
         return sum(kept.nbytes for kept in self._kept)
 
     def save(self) -> dict[str, pa.Table]:
-        return {f"{i}/{name}": table for i, kept in enumerate(self._kept) for name, table in kept.save().items()}
+        return {
+            f"{i}/{name}": table for i, kept in enumerate(self._kept) for name, table in kept.save().items()
+        }
 
     def load(self, saved: Saved) -> None:
         for i, kept in enumerate(self._kept):

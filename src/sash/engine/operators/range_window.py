@@ -107,4 +107,5 @@ def _instants(column: pa.Array) -> np.ndarray:
     """A column of ends; a row that names none never ends."""
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())
-    return column.cast(pa.int64()).fill_null(FOREVER).to_numpy()
+    ends: np.ndarray = column.cast(pa.int64()).fill_null(FOREVER).to_numpy()
+    return ends

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.encoding import any_null
+from sash.engine.events import events_of
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.kernels.presence import sweep_shown
@@ -29,7 +30,7 @@ from sash.engine.state.tape import Tape
 from sash.language.expressions import Expression
 from sash.lifetimes import Changes, Instant
 
-_END = (np.int64, np.int64, np.int64)  # until, slot, delta
+_END = (np.int64, np.int64, np.int64)  # until, delta, slot
 
 
 @dataclass(eq=False)
@@ -62,7 +63,9 @@ class SemiJoinRows(Operator):
 
     def _clear_rows(self) -> None:
         self._payload = Rows(self.types)
-        self._older, self._shown, self._untils, self._weights, self._row_slots = (Tape(np.int64) for _ in range(5))
+        self._older, self._shown, self._untils, self._weights, self._row_slots = (
+            Tape(np.int64) for _ in range(5)
+        )
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         left, right = inputs
@@ -98,24 +101,14 @@ class SemiJoinRows(Operator):
         return [evaluate(key, changes.columns, len(changes), self.faults) for key in keys]
 
     def _right_events(self, right: Changes, frontier: Instant) -> tuple[np.ndarray, ...]:
-        parts = [self._ends.pop(frontier)]
         columns = self._key_columns(self.right_keys, right)
         nulls = None if self.null_safe else any_null(columns)
         if nulls is not None:
             right = right.filter(~nulls)
             columns = self._key_columns(self.right_keys, right)
-        if len(right):
-            slots = self._keys.slots_of(columns, len(right))
-            parts.append((right.begin, slots, right.weight))
-            ends = (right.until, slots, -right.weight)
-            now = right.until <= frontier
-            if now.any():
-                parts.append(tuple(part[now] for part in ends))
-                ends = tuple(part[~now] for part in ends)
-            self._ends.add(ends)
-        events = tuple(np.concatenate(group) for group in zip(*parts, strict=True))
-        order = argsort_instants(events[0])
-        return events if order is None else tuple(part[order] for part in events)
+        marks = (self._keys.slots_of(columns, len(right)),)
+        instants, deltas, slots = events_of([(right, marks)], self._ends, frontier)
+        return instants, slots, deltas
 
     def _keep(self, left: Changes, slots: np.ndarray) -> int:
         first = self._payload.append(left.columns, len(left))
@@ -156,14 +149,16 @@ class SemiJoinRows(Operator):
         slots = self._row_slots.view()[rows]
         alive = self._counts.view() != 0
         alive[slots] = True
-        live = Changes(tuple(self._payload.take(rows + self._payload.origin)), untils[rows], untils[rows], weights[rows])
+        live = Changes(
+            tuple(self._payload.take(rows + self._payload.origin)), untils[rows], untils[rows], weights[rows]
+        )
         moved = self._keys.keep(alive)
         for tape in (self._counts, self._matched, self._heads):
             tape.keep(alive)
-        ends, end_slots, deltas = self._ends.entries()
+        ends, deltas, end_slots = self._ends.entries()
         known = moved[end_slots] >= 0
         self._ends = Calendar(_END)
-        self._ends.add((ends[known], moved[end_slots][known], deltas[known]))
+        self._ends.add((ends[known], deltas[known], moved[end_slots][known]))
         self._hang(live, moved[slots])
 
     def _hang(self, live: Changes, slots: np.ndarray) -> None:
@@ -183,13 +178,27 @@ class SemiJoinRows(Operator):
 
     @property
     def nbytes(self) -> int:
-        tapes = (self._counts, self._matched, self._heads, self._older, self._shown, self._untils, self._weights)
-        return self._payload.nbytes + self._keys.nbytes + self._ends.nbytes + sum(tape.nbytes for tape in tapes)
+        tapes = (
+            self._counts,
+            self._matched,
+            self._heads,
+            self._older,
+            self._shown,
+            self._untils,
+            self._weights,
+        )
+        return (
+            self._payload.nbytes + self._keys.nbytes + self._ends.nbytes + sum(tape.nbytes for tape in tapes)
+        )
 
     def save(self) -> dict[str, pa.Table]:
         keys, columns = self._keys.all_columns(), self._payload.all_columns()
-        per_row = {"untils": self._untils.view(), "weights": self._weights.view(), "slots": self._row_slots.view()}
-        ends = dict(zip(("until", "slots", "deltas"), self._ends.entries(), strict=True))
+        per_row = {
+            "untils": self._untils.view(),
+            "weights": self._weights.view(),
+            "slots": self._row_slots.view(),
+        }
+        ends = dict(zip(("until", "deltas", "slots"), self._ends.entries(), strict=True))
         return {
             "keys": pa.table(keys, names=[str(i) for i in range(len(keys))]),
             "counts": arrays_table({"counts": self._counts.view(), "matched": self._matched.view()}),

@@ -79,7 +79,9 @@ class TableLookup(Operator):
             keys = [key.take(pa.array(asking)) for key in keys]
         at = self._timestamps(rows)[asking]
         pieces = list(self._versions.probe(Index.of(value_words(keys, len(asking)), at, at + 1), 0))
-        probes = np.concatenate([asking[piece.probes] for piece in pieces]) if pieces else np.empty(0, np.int64)
+        probes = (
+            np.concatenate([asking[piece.probes] for piece in pieces]) if pieces else np.empty(0, np.int64)
+        )
         numbers = np.concatenate([piece.rows for piece in pieces]) if pieces else np.empty(0, np.int64)
         beside = self._versions.payload.take(numbers)
         if len(numbers) and not self._versions.all_ones:
@@ -97,7 +99,9 @@ class TableLookup(Operator):
         if self.time is None:
             return rows.begin
         column = rows.columns[self.time]
-        return (column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column.cast(pa.int64())).to_numpy()
+        whole = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column.cast(pa.int64())
+        instants: np.ndarray = whole.to_numpy()
+        return instants
 
     def _side_by_side(self, rows: Changes, matched: np.ndarray, beside: list[pa.Array]) -> Changes:
         if self.kind == "left":
@@ -105,7 +109,9 @@ class TableLookup(Operator):
             order = np.argsort(np.concatenate([matched, alone]), kind="stable")
             matched = np.concatenate([matched, alone])[order]
             padding = [pa.nulls(len(alone), type_) for type_ in self.table_types]
-            beside = [pa.concat_arrays(pair).take(pa.array(order)) for pair in zip(beside, padding, strict=True)]
+            beside = [
+                pa.concat_arrays(pair).take(pa.array(order)) for pair in zip(beside, padding, strict=True)
+            ]
         left = rows.take(matched)
         return left.with_columns([*left.columns, *beside])
 

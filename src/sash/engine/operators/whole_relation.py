@@ -11,6 +11,7 @@ __all__ = ["WholeRelation"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +50,7 @@ class WholeRelation(Operator):
         told: list[tuple[Instant, np.ndarray, np.ndarray]] = []
         starts = [0, *(np.flatnonzero(np.diff(deltas.at)) + 1).tolist(), len(deltas)] if len(deltas) else [0]
         before = self._frontier
-        for start, stop in zip(starts, starts[1:], strict=False):
+        for start, stop in pairwise(starts):
             at = int(deltas.at[start])
             self._tell_slides(before, at - 1, told)
             change = deltas.change[start:stop]
@@ -68,7 +69,9 @@ class WholeRelation(Operator):
         slots = np.flatnonzero(self._counts.view())
         return slots, self._counts.view()[slots].copy()
 
-    def _tell_slides(self, after: Instant, upto: Instant, told: list[tuple[Instant, np.ndarray, np.ndarray]]) -> None:
+    def _tell_slides(
+        self, after: Instant, upto: Instant, told: list[tuple[Instant, np.ndarray, np.ndarray]]
+    ) -> None:
         """Speak at the multiples of the slide in (after, upto], between which nothing changes."""
         if self.slide is None:
             return

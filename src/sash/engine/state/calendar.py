@@ -11,6 +11,7 @@ __all__ = ["Calendar"]
 
 import heapq
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class Calendar:
     def _enter(self, entries: Arrays) -> None:
         days = entries[0] // self._width
         starts = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist(), len(days)]
-        for start, stop in zip(starts, starts[1:], strict=False):
+        for start, stop in pairwise(starts):
             self._file(int(days[start]), tuple(part[start:stop] for part in entries))
 
     def _file(self, day: int, piece: Arrays) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.encoding import any_null
 from sash.engine.kernels.heaps import build_heaps, improving, sweep_extremes
 from sash.engine.order_keys import prefixes, value_bytes, values_from_bytes, values_from_words
 from sash.engine.state.live_values import LiveValues
@@ -111,6 +110,8 @@ class Extremes:
 
     def forget(self) -> None:
         """Drop dead values; to be called when no state of this step is needed any more."""
+        if not self._values.is_due:
+            return
         if self._monotonic:
             best = self._shown[self._values.groups[: self._values.size]] - 1
             beaten = best != np.arange(self._values.size)
@@ -142,9 +143,3 @@ class Extremes:
             there = self._root >= 0
             self._known = roomy(there.astype(np.uint8), len(self._root))
             self._least = roomy(np.where(there, self._order.words[self._root], np.uint64(0)), len(self._root))
-
-
-def not_null(rows: Changes, groups: np.ndarray) -> tuple[Changes, np.ndarray]:
-    """The rows whose only column is not NULL, with their groups."""
-    missing = any_null(rows.columns)
-    return (rows, groups) if missing is None else (rows.filter(~missing), groups[~missing])

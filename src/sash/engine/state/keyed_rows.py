@@ -107,7 +107,9 @@ class KeyedRows:
     @property
     def nbytes(self) -> int:
         """How many bytes rows, lifetimes and indexes take."""
-        indexes = sum(index.nbytes + 24 * len(segment) for segment in self._segments for index in segment.indexes)
+        indexes = sum(
+            index.nbytes + 24 * len(segment) for segment in self._segments for index in segment.indexes
+        )
         return self.payload.nbytes + indexes
 
     def add(self, changes: Changes, indexes: Sequence[Index]) -> int:

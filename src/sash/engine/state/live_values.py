@@ -6,13 +6,14 @@ last. A value is a number that stays its own while it has copies (stable_keys.py
 
 from __future__ import annotations
 
-__all__ = ["LiveValues", "merged"]
+__all__ = ["LiveValues", "merged", "not_null"]
 
 from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 
+from sash.engine.encoding import any_null
 from sash.engine.kernels.aggregating import count_runs, merge_partials
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.state.calendar import Calendar
@@ -38,6 +39,12 @@ def merged(begin: np.ndarray, until: np.ndarray, groups: np.ndarray, ints: np.nd
     # Copies of the right size: these go on living in the calendar.
     parts = (out[1], out[2], out[0], out_ints, out_floats)
     return tuple(part[:used].copy() for part in parts)
+
+
+def not_null(rows: Changes, groups: np.ndarray) -> tuple[Changes, np.ndarray]:
+    """The rows whose only column is not NULL, with their groups."""
+    missing = any_null(rows.columns)
+    return (rows, groups) if missing is None else (rows.filter(~missing), groups[~missing])
 
 
 class LiveValues:
@@ -91,12 +98,17 @@ class LiveValues:
         """The values of the given numbers."""
         return self._keys.columns(numbers)[1]
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look for values without copies: their number has doubled."""
+        return len(self._keys) >= self._look_at
+
     def forget(self) -> np.ndarray | None:
         """Drop the values without copies, once at least half are; gives the numbers left, if so.
 
         Ends to come of a dropped value can only be pairs that cancel, so its number may be given again.
         """
-        if len(self._keys) < self._look_at:
+        if not self.is_due:
             return None
         known = self._keys.known()
         left = known[self.copies[known] != 0]

@@ -11,6 +11,7 @@ __all__ = ["Rows"]
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -95,7 +96,7 @@ class Rows:
         back[order] = np.arange(len(order))
         positions = pa.array(back)
         pieces: list[list[pa.Array]] = [[] for _ in self._types]
-        for k, (start, stop) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        for k, (start, stop) in enumerate(pairwise(bounds)):
             if start < stop:
                 indices = pa.array(wanted[start:stop] - self._starts[k])
                 for collected, column in zip(pieces, self._segments[k], strict=True):

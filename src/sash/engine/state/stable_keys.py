@@ -100,7 +100,7 @@ class StableKeys:
         self._number.append(numbers)
         self._slot.append(slot)
         self._free = np.flatnonzero(slot < 0)[::-1]
-        self._plain = len(numbers) == size and bool((numbers == slot).all())
+        self._plain = np.array_equal(numbers, np.arange(size))
 
 
 def roomy(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:

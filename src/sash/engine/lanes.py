@@ -1,0 +1,146 @@
+"""Which lanes the aggregates of one GROUP BY need, who feeds them, and which columns come of them.
+
+Lane 0 counts rows. Every distinct argument is evaluated once and feeds its features; MIN and MAX
+have one lane each, the number of the value that is the extreme (state/extremes.py).
+"""
+
+from __future__ import annotations
+
+__all__ = ["ExtremeFeed", "Feed", "Lanes"]
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.accumulators import Feature, feature_for
+from sash.engine.finishing import finish
+from sash.engine.values import Faults
+from sash.language.expressions import AggregateCall, Expression
+
+_KIND = {"count": "count", "sum": "sum", "avg": "sum"}
+
+
+@dataclass(eq=False)
+class Placed:
+    """A feature and where its lanes begin."""
+
+    kind: str
+    feature: Feature
+    int_at: int
+    float_at: int
+
+
+@dataclass(eq=False)
+class Feed:
+    """An argument (or its distinct values) and the features it feeds; the first counts its values."""
+
+    argument: Expression
+    distinct: bool
+    parts: list[Placed] = field(default_factory=list)
+
+    def part(self, kind: str) -> Placed:
+        """The feature of a kind."""
+        return next(placed for placed in self.parts if placed.kind == kind)
+
+    def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
+        """What each row adds to the lanes [n, lanes] of this feed."""
+        for placed in self.parts:
+            int_end = placed.int_at + placed.feature.ints
+            float_end = placed.float_at + 2 * placed.feature.pairs
+            placed.feature.write(
+                values, weight, ints[:, placed.int_at : int_end], floats[:, placed.float_at : float_end]
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class ExtremeFeed:
+    """An argument whose MIN or MAX is in a lane."""
+
+    argument: Expression
+    largest: bool
+    lane: int
+
+
+class Lanes:
+    """The lanes of some aggregates: `ints` of integers, `floats` of doubles (two to a pair)."""
+
+    def __init__(self, aggregates: Sequence[AggregateCall]) -> None:
+        self._aggregates = tuple(aggregates)
+        self.ints = 1
+        self.floats = 0
+        self.feeds: list[Feed] = []
+        self.extremes: list[ExtremeFeed] = []
+        counts: list[int] = []
+        for call in aggregates:
+            if call.argument is None:
+                continue
+            if call.function in ("min", "max"):
+                self._extreme(call.argument, call.function == "max")
+            else:
+                self._place(self._feed(call.argument, call.distinct), call, counts)
+        self.counts = np.array(counts, np.int64)
+        """For each pair, the lane that counts the values in it."""
+
+    def _feed(self, argument: Expression, distinct: bool) -> Feed:
+        for feed in self.feeds:
+            if feed.argument == argument and feed.distinct == distinct:
+                return feed
+        self.feeds.append(Feed(argument, distinct))
+        return self.feeds[-1]
+
+    def _place(self, feed: Feed, call: AggregateCall, counts: list[int]) -> None:
+        for kind in ("count", _KIND.get(call.function, "spread")):
+            if any(placed.kind == kind for placed in feed.parts):
+                continue
+            feature = feature_for(kind, feed.argument.type)
+            feed.parts.append(Placed(kind, feature, self.ints, self.floats))
+            counts += [feed.parts[0].int_at] * feature.pairs
+            self.ints += feature.ints
+            self.floats += 2 * feature.pairs
+
+    def _extreme(self, argument: Expression, largest: bool) -> int:
+        for place, feed in enumerate(self.extremes):
+            if feed.argument == argument and feed.largest == largest:
+                return place
+        self.extremes.append(ExtremeFeed(argument, largest, self.ints))
+        self.ints += 1
+        return len(self.extremes) - 1
+
+    def finish(
+        self, ints: np.ndarray, floats: np.ndarray, fresh: np.ndarray, faults: Faults,
+        extreme: Callable[[int, np.ndarray], pa.Array],
+    ) -> list[pa.Array]:  # fmt: skip
+        """The aggregates' columns in states [lanes, n]; faults are counted where `fresh`."""
+        columns: list[pa.Array] = []
+        for call in self._aggregates:
+            if call.argument is None:
+                columns.append(pa.array(ints[0]))
+            elif call.function in ("min", "max"):
+                place = self._extreme(call.argument, call.function == "max")
+                columns.append(extreme(place, ints[self.extremes[place].lane]))
+            else:
+                columns.append(self._finish(call, call.argument, ints, floats, fresh, faults))
+        return columns
+
+    def _finish(
+        self, call: AggregateCall, argument: Expression, ints: np.ndarray, floats: np.ndarray,
+        fresh: np.ndarray, faults: Faults,
+    ) -> pa.Array:  # fmt: skip
+        feed = self._feed(argument, call.distinct)
+        placed = feed.part(_KIND.get(call.function, "spread"))
+        own_ints = ints[placed.int_at : placed.int_at + placed.feature.ints]
+        own_floats = floats[placed.float_at : placed.float_at + 2 * placed.feature.pairs]
+        count = ints[feed.parts[0].int_at]
+        return finish(call.function, argument.type, call.type, count, own_ints, own_floats, fresh, faults)
+
+    def state(self) -> list[list[float]]:
+        """What features must save beside their lanes."""
+        return [placed.feature.state() for feed in self.feeds for placed in feed.parts]
+
+    def restore(self, state: list[list[float]]) -> None:
+        """Take over what `state` gave."""
+        features = [placed.feature for feed in self.feeds for placed in feed.parts]
+        for feature, saved in zip(features, state, strict=True):
+            feature.restore(saved)

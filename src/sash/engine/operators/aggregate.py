@@ -1,0 +1,282 @@
+"""GROUP BY: one row per group that has rows, for as long as its aggregates stay the same.
+
+Rows begin and end as events; rows of one group and lifetime are added up first, which is what makes
+windows with SLIDE cheap. One sweep over the instants of the step applies the events to the groups'
+lanes (lanes.py) and notes each group's state at each instant that touches it; results are made of
+the states column-wise, and those equal to the one before are left out ([G06] §3.5.2, [GH05] §5.4:
+a group that becomes empty leaves the answer).
+"""
+
+from __future__ import annotations
+
+__all__ = ["GroupAggregate"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.encoding import key_words
+from sash.engine.expressions import evaluate
+from sash.engine.kernels.aggregating import link_lifetimes, sweep_groups
+from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.lanes import Lanes
+from sash.engine.operator import Operator, Saved
+from sash.engine.state.calendar import Calendar
+from sash.engine.state.distinct_values import DistinctValues
+from sash.engine.state.extremes import Extremes
+from sash.engine.state.live_values import merged, not_null
+from sash.engine.state.saving import arrays_table, table_arrays
+from sash.engine.state.stable_keys import StableKeys, roomy
+from sash.engine.values import Faults
+from sash.language.expressions import AggregateCall, Expression
+from sash.lifetimes import FOREVER, Changes, Instant
+
+_END = (np.int64, np.int64, np.int64, np.float64)  # until, group, lanes
+_FEW = 1024
+
+Events = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Instants, groups, integer lanes [n, i], float lanes [n, f]."""
+
+
+@dataclass(eq=False)
+class GroupAggregate(Operator):
+    """Aggregates of the first input by `groups`; the other inputs say when a global one is born."""
+
+    groups: tuple[Expression, ...]
+    aggregates: tuple[AggregateCall, ...]
+    input_types: tuple[pa.DataType, ...]
+    faults: Faults
+    monotonic: bool
+    _lanes: Lanes = field(init=False)
+    _keys: StableKeys = field(init=False)
+    _ends: Calendar = field(init=False)
+    _distinct: list[DistinctValues | None] = field(init=False)
+    _extremes: list[Extremes] = field(init=False)
+    _ints: np.ndarray = field(init=False)
+    _floats: np.ndarray = field(init=False)
+    _mark: np.ndarray = field(init=False)
+    _last: np.ndarray = field(init=False)
+    _current: np.ndarray = field(init=False)
+    _opened: np.ndarray = field(init=False)
+    _living: np.ndarray = field(init=False)
+    _born: bool = field(init=False, default=False)
+    _stamp: int = field(init=False, default=0)
+    _look_at: int = field(init=False, default=_FEW)
+
+    def __post_init__(self) -> None:
+        self._lanes = Lanes(self.aggregates)
+        self._keys = StableKeys([group.type for group in self.groups])
+        self._ends = Calendar(_END)
+        self._distinct = [
+            DistinctValues(feed.argument.type) if feed.distinct else None for feed in self._lanes.feeds
+        ]
+        self._extremes = [
+            Extremes(feed.argument.type, feed.largest, self.monotonic) for feed in self._lanes.extremes
+        ]
+        self._ints, self._floats = np.zeros((16, self._lanes.ints), np.int64), np.zeros((16, self._lanes.floats))
+        self._mark, self._last, self._opened = (np.zeros(16, np.int64) for _ in range(3))
+        self._current, self._living = np.full(16, -1, np.int64), np.zeros(1, np.int64)
+        self._born, self._stamp, self._look_at = False, 0, _FEW
+
+    def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
+        born = self._born
+        come = self._coming(inputs, frontier)
+        go = self._shaped(self._ends.pop(frontier))
+        if not len(come[0]) and not len(go[0]):
+            return Changes.empty(self.types)
+        result = self._rows(*self._states(come, go, born))
+        for extremes in self._extremes:
+            extremes.forget()
+        self._forget()
+        return result
+
+    def _coming(self, inputs: Sequence[Changes], frontier: Instant) -> Events:
+        """All events but the ends of rows (those go to the calendar), in time order."""
+        changes = inputs[0]
+        n = len(changes)
+        groups = self._numbers_of(changes)
+        arguments: list[tuple[Expression, pa.Array]] = []
+
+        def argument(expression: Expression) -> pa.Array:
+            for known, values in arguments:
+                if known == expression:
+                    return values
+            arguments.append((expression, evaluate(expression, changes.columns, n, self.faults)))
+            return arguments[-1][1]
+
+        ints, floats = self._room(n)
+        ints[:, 0] = changes.weight
+        extra: list[Events] = []
+        for feed, distinct in zip(self._lanes.feeds, self._distinct, strict=True):
+            values = argument(feed.argument)
+            if distinct is None:
+                feed.write(values, changes.weight, ints, floats)
+                continue
+            at, moved, values, signs = distinct.step(*not_null(changes.with_columns([values]), groups), frontier)
+            if len(at):
+                extra.append((at, moved, *self._room(len(at))))
+                feed.write(values, signs, *extra[-1][2:])
+        for feed_, extremes in zip(self._lanes.extremes, self._extremes, strict=True):
+            rows = not_null(changes.with_columns([argument(feed_.argument)]), groups)
+            at, moved, by = extremes.step(*rows, self._keys.size, frontier)
+            if len(at):
+                extra.append((at, moved, *self._room(len(at))))
+                extra[-1][2][:, feed_.lane] = by
+        begin, until, groups, ints, floats = merged(changes.begin, changes.until, groups, ints, floats, self._last)
+        self._ends.add((until, groups, ints, floats))
+        extra.extend(self._birth(inputs))
+        return _all_in_order([(begin, groups, ints, floats), *extra])
+
+    def _numbers_of(self, changes: Changes) -> np.ndarray:
+        n = len(changes)
+        if self.groups:
+            columns = [evaluate(group, changes.columns, n, self.faults) for group in self.groups]
+            numbers = self._keys.numbers_of(columns, n)
+        else:
+            self._keys.numbers_of([], 1)
+            numbers = np.zeros(n, np.int64)
+        size = self._keys.size
+        self._ints, self._floats = roomy(self._ints, size), roomy(self._floats, size)
+        self._mark, self._last = roomy(self._mark, size), roomy(self._last, size)
+        self._opened, self._current = roomy(self._opened, size), roomy(self._current, size, -1)
+        return numbers
+
+    def _room(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((n, self._lanes.ints), np.int64), np.zeros((n, self._lanes.floats))
+
+    def _shaped(self, ends: tuple[np.ndarray, ...]) -> Events:
+        """A calendar that has nothing to give does not know of lanes."""
+        return (ends[0], ends[1], ends[2], ends[3]) if len(ends[0]) else (ends[0], ends[1], *self._room(0))
+
+    def _birth(self, inputs: Sequence[Changes]) -> list[Events]:
+        """A global aggregate's row begins with the first row of any input: an event that adds nothing."""
+        if self.groups or self._born:
+            return []
+        first = [int(changes.begin[0]) for changes in inputs if len(changes)]
+        if not first:
+            return []
+        self._born = True
+        return [(np.array([min(first)]), np.zeros(1, np.int64), *self._room(1))]
+
+    def _states(self, come: Events, go: Events, born: bool) -> tuple[np.ndarray, ...]:
+        """Groups, instants, kinds and lanes [lanes, n] of the groups' states, in time order."""
+        events = len(come[0]) + len(go[0])
+        room = events + min(events, self._keys.size)
+        groups, at, kind = (np.empty(room, np.int64) for _ in range(3))
+        ints, floats = np.empty((self._lanes.ints, room), np.int64), np.empty((self._lanes.floats, room))
+        written = sweep_groups(
+            *come, *go, self._ints, self._floats, self._lanes.counts, int(not self.groups), int(born),
+            self._stamp, self._mark, np.empty(self._keys.size, np.int64), groups, at, kind, ints, floats,
+        )  # fmt: skip
+        self._stamp += events
+        return groups[:written], at[:written], kind[:written], ints[:, :written], floats[:, :written]
+
+    def _rows(
+        self, groups: np.ndarray, at: np.ndarray, kind: np.ndarray, ints: np.ndarray, floats: np.ndarray
+    ) -> Changes:
+        """Rows with lifetimes from one change of a group's row to the next."""
+        results = self._lanes.finish(ints, floats, kind == 1, self.faults, self._extreme_values)
+        n = len(groups)
+        out = [np.empty(n, np.int64) for _ in range(4)]
+        written = link_lifetimes(
+            groups, at, kind, key_words(results, n), FOREVER, self._current, self._opened, *out, self._living
+        )
+        states, begin, until, weight = (part[:written] for part in out)
+        rows = pa.array(states)
+        columns = (*self._keys.columns(groups[states]), *(result.take(rows) for result in results))
+        return Changes(columns, begin, until, weight)
+
+    def _extreme_values(self, place: int, lane: np.ndarray) -> pa.Array:
+        return self._extremes[place].values(lane)
+
+    def _forget(self) -> None:
+        """Drop groups without rows, once at least half are; looked for when their number has doubled."""
+        if len(self._keys) < self._look_at or not self.groups:
+            return
+        known = self._keys.known()
+        alive = np.zeros(self._keys.size, np.bool_)
+        alive[known] = self._ints[known].any(axis=1)
+        left = int(alive.sum())
+        self._look_at = max(_FEW, 2 * left)
+        if 2 * left <= len(known):
+            self._keys.keep(alive)
+
+    @property
+    def rows(self) -> int:
+        held = len(self._ends) + sum(len(values) for values in self._extremes)
+        return int(self._living[0]) + held + sum(len(values) for values in self._distinct if values)
+
+    @property
+    def nbytes(self) -> int:
+        lanes = 8 * (self._lanes.ints + self._lanes.floats)
+        per_group = (self._ints, self._floats, self._mark, self._last, self._current, self._opened)
+        valued = [*self._extremes, *(values for values in self._distinct if values)]
+        own = self._keys.nbytes + sum(int(part.nbytes) for part in per_group)
+        return own + len(self._ends) * (16 + lanes) + sum(values.nbytes for values in valued)
+
+    def save(self) -> dict[str, pa.Table]:
+        known = self._keys.known()
+        names = [f"key{i}" for i in range(len(self.groups))]
+        keys = dict(zip(names, self._keys.all_columns(), strict=True))
+        until, groups, ints, floats = self._shaped(self._ends.entries())
+        lanes = arrays_table({"number": known, **_lane_columns(self._ints[known], self._floats[known])})
+        scalars = {"size": [self._keys.size], "born": [self._born], "living": self._living, "features": [self._lanes.state()]}
+        saved = {
+            "groups": pa.table({**keys, **{name: lanes.column(name) for name in lanes.column_names}}),
+            "ends": arrays_table({"until": until, "group": groups, **_lane_columns(ints, floats)}),
+            "scalars": pa.table(scalars),
+        }
+        for name, values in self._valued():
+            saved.update(values.save(name))
+        return saved
+
+    def _valued(self) -> list[tuple[str, DistinctValues | Extremes]]:
+        distinct = [(f"distinct{i}", values) for i, values in enumerate(self._distinct) if values]
+        return [*distinct, *((f"extremes{i}", values) for i, values in enumerate(self._extremes))]
+
+    def load(self, saved: Saved) -> None:
+        self.__post_init__()
+        scalars = saved["scalars"].to_pylist()[0]
+        size, self._born = scalars["size"], scalars["born"]
+        self._living[0] = scalars["living"]
+        self._lanes.restore(scalars["features"])
+        table = saved["groups"]
+        keys = [table.column(f"key{i}").combine_chunks() for i in range(len(self.groups))]
+        numbers = table.column("number").to_numpy()
+        if len(numbers):
+            self._keys.restore(keys or [], numbers, size)
+        self._numbers_of(Changes.empty(self.input_types))
+        self._ints[numbers], self._floats[numbers] = self._lanes_of(table)
+        ends = saved["ends"]
+        self._ends.add((*(ends.column(name).to_numpy() for name in ("until", "group")), *self._lanes_of(ends)))
+        for name, values in self._valued():
+            if isinstance(values, Extremes):
+                values.load(saved, name, self._keys.size)
+            else:
+                values.load(saved, name)
+
+    def _lanes_of(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+        arrays = table_arrays(table.select([n for n in table.column_names if n[0] in "if"]))
+        ints, floats = self._room(table.num_rows)
+        for i in range(self._lanes.ints):
+            ints[:, i] = arrays[f"i{i}"]
+        for i in range(self._lanes.floats):
+            floats[:, i] = arrays[f"f{i}"]
+        return ints, floats
+
+
+def _lane_columns(ints: np.ndarray, floats: np.ndarray) -> dict[str, np.ndarray]:
+    whole = {f"i{i}": np.ascontiguousarray(ints[:, i]) for i in range(ints.shape[1])}
+    return whole | {f"f{i}": np.ascontiguousarray(floats[:, i]) for i in range(floats.shape[1])}
+
+
+def _all_in_order(parts: list[Events]) -> Events:
+    """Events of all parts in time order."""
+    parts = [part for part in parts if len(part[0])] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
+    at, groups, ints, floats = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    order = argsort_instants(at)
+    return (at, groups, ints, floats) if order is None else (at[order], groups[order], ints[order], floats[order])
