@@ -7,6 +7,7 @@ __all__ = ["LOWEST", "OPERATORS"]
 from collections.abc import Callable
 
 from random_parts import (
+    CONSTANTS,
     OPERATORS,
     Draft,
     Item,
@@ -30,7 +31,7 @@ def select(scope: Scope) -> Draft:
 
 def project(scope: Scope) -> Draft:
     source = item(scope.below())
-    kinds = [scope.random.choice("isx") for _ in range(scope.random.randint(1, 3))]
+    kinds = [scope.random.choice("isxd") for _ in range(scope.random.randint(1, 3))]
     listed = ", ".join(f"{expression(scope.random, source.of, kind)} AS c{i}" for i, kind in enumerate(kinds))
     return Draft(
         f"SELECT {listed} FROM {source.text}", [(f"c{i}", k) for i, k in enumerate(kinds)], source.operators
@@ -42,7 +43,7 @@ def _two(scope: Scope, monotonic: bool | None = None) -> tuple[Item, Item]:
 
 
 def _equal(scope: Scope, left: Item, right: Item) -> str:
-    kind = scope.random.choice("iis")
+    kind = scope.random.choice("iiiissxd")
     return f"{left.of(scope.random, kind)} = {right.of(scope.random, kind)}"
 
 
@@ -100,7 +101,7 @@ def _filtered(scope: Scope, negative: bool) -> Draft:
     random = scope.random
     left, right = _two(scope, False if negative else None)
     listed, columns = chosen(random, left.columns, whole=0.5)
-    kind = random.choice("iis")
+    kind = random.choice("iiiissxd")
     not_ = "NOT " if negative else ""
     form = random.choice(["exists", "in", "join", "in where"])
     if form == "exists":
@@ -147,7 +148,7 @@ def retroactive_join(scope: Scope) -> Draft:
 
 def _set(word: str, monotonic: bool | None) -> Callable[[Scope], Draft]:
     def operator(scope: Scope) -> Draft:
-        kinds = [scope.random.choice("isx") for _ in range(scope.random.randint(1, 2))]
+        kinds = [scope.random.choice("isxd") for _ in range(scope.random.randint(1, 2))]
         left, right = shaped(scope.below(monotonic), kinds), shaped(scope.below(monotonic), kinds)
         return Draft(f"{left.sql} {word} {right.sql}", left.columns, left.operators + right.operators)
 
@@ -160,34 +161,32 @@ def distinct(scope: Scope) -> Draft:
     return Draft(f"SELECT DISTINCT {listed} FROM {source.text}", columns, source.operators)
 
 
-_AGGREGATES = [
-    "COUNT(*)", "COUNT({i})", "COUNT({s})", "SUM({i})", "SUM({x})", "AVG({i})", "MIN({x})", "MAX({s})",
-    "MIN({i})", "MAX({i})", "COUNT(DISTINCT {s})", "SUM(DISTINCT {i})", "COUNT(DISTINCT {i})",
-]  # fmt: skip
-_KINDS = {
-    "COUNT": "i",
-    "SUM({i": "i",
-    "SUM({x": "x",
-    "AVG": "x",
-    "MIN({x": "x",
-    "MAX({s": "s",
-    "M": "i",
-    "S": "i",
+_AGGREGATES = {
+    "COUNT(*)": "i", "COUNT({i})": "i", "COUNT({s})": "i", "COUNT({x})": "i", "SUM({i})": "i",
+    "SUM({x})": "x", "SUM({d})": "d", "AVG({i})": "x", "AVG({d})": "d", "MIN({x})": "x", "MAX({x})": "x",
+    "MIN({s})": "s", "MAX({s})": "s", "MIN({i})": "i", "MAX({i})": "i", "MIN({d})": "d", "MAX({d})": "d",
+    "COUNT(DISTINCT {s})": "i", "COUNT(DISTINCT {i})": "i", "COUNT(DISTINCT {x})": "i",
+    "COUNT(DISTINCT {d})": "i", "SUM(DISTINCT {i})": "i", "SUM(DISTINCT {d})": "d",
+}  # fmt: skip
+"""Calls, by the kind of their result."""
+
+_SPREADS = {
+    "STDDEV({x})": "x",
+    "VARIANCE({i})": "x",
+    "STDDEV({i})": "x",
+    "VAR_POP({x})": "x",
+    "AVG({x})": "x",
 }
-_SPREADS = ["STDDEV({x})", "VARIANCE({i})", "STDDEV({i})"]
+"""Those that are not exact: nothing that looks closely may stand above them."""
 
 
 def _aggregates(scope: Scope, source: Item) -> list[tuple[str, str]]:
     random = scope.random
-    # Measures of spread are not exact, so nothing that looks closely may stand above them.
-    templates = _AGGREGATES + (_SPREADS if scope.aliases[0] <= 1 and scope.depth > 1 else [])
+    templates = _AGGREGATES | (_SPREADS if scope.top else {})
     found = []
-    for template in random.sample(templates, random.randint(1, 3)):
-        kind = next((kind for start, kind in _KINDS.items() if template.startswith(start)), "x")
-        if template in _SPREADS:
-            kind = "x"
-        call = template.format(i=source.of(random, "i"), s=source.of(random, "s"), x=source.of(random, "x"))
-        found.append((call, kind))
+    for template in random.sample(list(templates), random.randint(1, 3)):
+        columns = {kind: source.of(random, kind) for kind in CONSTANTS}
+        found.append((template.format(**columns), templates[template]))
     return found
 
 
@@ -199,7 +198,7 @@ def group_by(scope: Scope, having: bool = False) -> Draft:
     calls = _aggregates(scope, source)
     listed = ", ".join([f"{key} AS c0", *(f"{call} AS c{i}" for i, (call, _) in enumerate(calls, 1))])
     tail = f" HAVING COUNT(*) {random.choice(['>', '>=', '='])} {random.randint(1, 2)}" if having else ""
-    if key in ("1", "'a'"):
+    if key in CONSTANTS.values():
         return global_aggregate(scope)
     columns = [("c0", kind)] + [(f"c{i}", kind) for i, (_, kind) in enumerate(calls, 1)]
     return Draft(f"SELECT {listed} FROM {source.text} GROUP BY {key}{tail}", columns, source.operators)

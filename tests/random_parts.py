@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 __all__ = [
-    "COLUMNS", "OPERATORS", "Columns", "Draft", "Item", "Scope", "chosen", "expression", "item", "leaf",
-    "make", "predicate", "relation", "shaped",
+    "COLUMNS", "CONSTANTS", "OPERATORS", "Columns", "Draft", "Item", "Scope", "chosen", "expression", "item",
+    "leaf", "make", "predicate", "relation", "shaped",
 ]  # fmt: skip
 
 from collections.abc import Callable
@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from random import Random
 
 Columns = list[tuple[str, str]]
-"""Names and kinds: i (integer), s (string), x (double)."""
+"""Names and kinds: i (integer), s (string), x (double), d (decimal)."""
+
+CONSTANTS = {"i": "1", "s": "'a'", "x": "1.0D", "d": "1.5"}
 
 COLUMNS: dict[str, Columns] = {
-    "r": [("ts", "i"), ("k", "i"), ("s", "s"), ("x", "x")],
-    "p": [("ts", "i"), ("k", "i"), ("s", "s"), ("x", "x")],
+    "r": [("ts", "i"), ("k", "i"), ("s", "s"), ("x", "x"), ("d", "d")],
+    "p": [("ts", "i"), ("k", "i"), ("s", "s"), ("x", "x"), ("d", "d")],
     "e": [("ts", "i"), ("k", "i"), ("s", "s"), ("ends", "i")],
 }
 
@@ -45,6 +47,7 @@ class Scope:
     aliases: list[int] = field(default_factory=lambda: [0])
     wanted: str | None = None
     """An operator that should be somewhere below."""
+    top: bool = False
 
     def below(self, monotonic: bool | None = None, slide: int | None = None) -> Scope:
         return Scope(
@@ -78,7 +81,7 @@ class Item:
     def of(self, random: Random, kind: str) -> str:
         """A column of a kind, or a constant of it if there is none."""
         names = [name for name, its in self.columns if its == kind]
-        return random.choice(names) if names else {"i": "1", "s": "'a'", "x": "1.0D"}[kind]
+        return random.choice(names) if names else CONSTANTS[kind]
 
     def own_of(self, random: Random, kind: str) -> str | None:
         names = [name for name, its in self.columns if its == kind]
@@ -140,6 +143,7 @@ def predicate(random: Random, of: Callable[[Random, str], str]) -> str:
         lambda: f"{of(random, 'i')} {random.choice(['<', '<=', '=', '<>', '>'])} {random.randint(0, 3)}",
         lambda: f"{of(random, 's')} {random.choice(['<', '=', '<>', '>='])} '{random.choice('abc')}'",
         lambda: f"{of(random, 'x')} {random.choice(['<', '>='])} {random.randint(0, 3)}",
+        lambda: f"{of(random, 'd')} {random.choice(['<', '>=', '='])} 1.50",
         lambda: f"{of(random, 'i')} IS {random.choice(['', 'NOT '])}NULL",
         lambda: f"{of(random, 's')} IN ('a', 'b')",
         lambda: f"{of(random, 's')} LIKE '{random.choice(['a%', '%b%', '_'])}'",
@@ -172,6 +176,10 @@ def expression(random: Random, of: Callable[[Random, str], str], kind: str) -> s
             f"{of(random, 'x')} + 1.0D", f"{of(random, 'i')} / 2", f"{of(random, 'x')} * {of(random, 'x')}",
             f"if({predicate(random, of)}, {of(random, 'x')}, NULL)",
         ]),
+        "d": lambda: random.choice([
+            f"{of(random, 'd')} + 1", f"{of(random, 'd')} * {of(random, 'd')}", f"-{of(random, 'd')}",
+            f"CAST({of(random, 'i')} AS DECIMAL(6, 2))", f"round({of(random, 'd')}, 1)",
+        ]),
     }[kind]()  # fmt: skip
 
 
@@ -193,7 +201,7 @@ def shaped(scope: Scope, kinds: list[str]) -> Draft:
     """A query that gives columns of the given kinds: for set operations."""
     source = item(scope)
     names = [source.of(scope.random, kind) for kind in kinds]
-    cast = {"i": "BIGINT", "s": "STRING", "x": "DOUBLE"}
+    cast = {"i": "BIGINT", "s": "STRING", "x": "DOUBLE", "d": "DECIMAL(12, 2)"}
     listed = ", ".join(
         f"CAST({n} AS {cast[k]}) AS c{i}" for i, (n, k) in enumerate(zip(names, kinds, strict=True))
     )

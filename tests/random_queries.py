@@ -9,14 +9,15 @@ from __future__ import annotations
 __all__ = ["OPERATORS", "Pair", "draw_pair"]
 
 from dataclasses import dataclass
+from decimal import Decimal
 from random import Random
 
 from random_operators import LOWEST, OPERATORS
 from random_parts import COLUMNS, Scope, make
 from sash.testing.cells import render_table, show_cell
 
-STREAMS = """CREATE STREAM r (ts BIGINT, k INT, s STRING, x DOUBLE) TIME ts{r_late};
-CREATE STREAM p (ts BIGINT, k INT, s STRING, x DOUBLE) TIME ts;
+STREAMS = """CREATE STREAM r (ts BIGINT, k INT, s STRING, x DOUBLE, d DECIMAL(6, 2)) TIME ts{r_late};
+CREATE STREAM p (ts BIGINT, k INT, s STRING, x DOUBLE, d DECIMAL(6, 2)) TIME ts;
 CREATE STREAM e (ts BIGINT, k INT, s STRING, ends BIGINT) TIME ts;
 CREATE TABLE t (k INT, name STRING, PRIMARY KEY (k));
 CREATE TABLE u (k INT, name STRING) RETROACTIVE;
@@ -48,6 +49,9 @@ class Pair:
         return "\n".join([*lines, "ADVANCE 45", "CHANGES q"]) + "\n"
 
 
+_ODD = [-0.0, -1.0, float("nan"), float("inf"), float("-inf")]
+
+
 def _rows(random: Random, stream: str) -> list[dict[str, object]]:
     rows, ts = [], random.randint(0, 3)
     for _ in range(random.randint(4, 12)):
@@ -57,7 +61,10 @@ def _rows(random: Random, stream: str) -> list[dict[str, object]]:
         if stream == "e":
             row["ends"] = random.choice([None, ts + random.randint(0, 9), ts + random.randint(1, 5)])
         else:
-            row["x"] = random.choice([0.0, 1.0, 2.0, 2.0, 3.0, None])
+            row["x"] = random.choice([0.0, 1.0, 1.0, 2.0, 2.0, 2.5, 3.0, None, random.choice(_ODD)])
+            row["d"] = random.choice(
+                [Decimal("0.50"), Decimal("1.50"), Decimal("1.50"), Decimal("-2.25"), None]
+            )
         rows.append(row)
     return rows
 
@@ -87,7 +94,7 @@ def draw_pair(random: Random, top: str, below: str | None = None) -> Pair:
     below = None if top in LOWEST else below
     for attempt in range(400):
         top = random.choice(list(OPERATORS)) if attempt % 30 == 29 else top
-        draft = make(top, Scope(random, random.choice([1, 1, 2, 2, 3]), wanted=below))
+        draft = make(top, Scope(random, random.choice([1, 1, 2, 2, 3]), wanted=below, top=True))
         if below is None or below in draft.operators[1:]:
             break
     late = random.choice([0, 0, 3])

@@ -219,9 +219,10 @@ def check(case: Case, order: str, push_rows: int) -> None:
     db.close()
     assert asked >= 2
     together = pa.concat_tables(changes)
+    once = together.group_by(together.column_names[:-1]).aggregate([]).num_rows
+    assert once == together.num_rows, "changes are net: a row stands once per instant"
     moments = np.unique(instants(together["at"])).tolist()
-    assert len(moments) >= INSTANTS or case.name == "sum_7_days_slide_1_day"
-    drawn = sorted(random.Random(SEED).sample(moments, min(INSTANTS, len(moments))))
+    drawn = sorted(random.Random(SEED).sample(moments, INSTANTS))
     filled = 0
     for at, rows in replayed(together, drawn):
         assert rows == judge.answer(at), f"{case.name} at {np.datetime64(at, 'us')}"

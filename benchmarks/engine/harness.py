@@ -110,6 +110,8 @@ class Pass:
     largest_input: int = 0
     largest_output: int = 0
     fingerprint: Fingerprint = field(default_factory=Fingerprint)
+    net: bool = True
+    """Whether every row stood once per instant, as far as that was looked at."""
 
 
 def run_once(workload: Workload, *, inspect: bool = False) -> Pass:
@@ -128,6 +130,8 @@ def run_once(workload: Workload, *, inspect: bool = False) -> Pass:
         seen.largest_output = max(seen.largest_output, table.nbytes)
         if inspect:
             seen.fingerprint.add(table)
+            once = table.group_by(table.column_names[:-1]).aggregate([])
+            seen.net = seen.net and once.num_rows == table.num_rows
 
     started = time.perf_counter()
     for name, rows in workload.pushes():
@@ -152,9 +156,8 @@ def compared(workload: Workload, trials: int) -> Record:
     with Sampler() as sampler:
         first = run_once(workload)
     peer = None if workload.peer is None else DuckDB(workload.streams, workload.peer)
-    same = None
-    if peer is not None:
-        same = run_once(workload, inspect=True).fingerprint == Fingerprint.of(peer.answer())
+    inspected = run_once(workload, inspect=True)
+    same = None if peer is None else inspected.fingerprint == Fingerprint.of(peer.answer())
     own_seconds: list[float] = []
     peer_seconds: list[float] = []
     for _ in range(trials):
@@ -168,6 +171,7 @@ def compared(workload: Workload, trials: int) -> Record:
         "rows_per_s_spread": spread(workload.rows, own_seconds),
         "rows": workload.rows,
         "changes": first.changes,
+        "net": inspected.net,
         "trials": trials,
         "peak_bytes": sampler.peak_bytes,
         "arrow_peak_bytes": sampler.arrow_peak_bytes,

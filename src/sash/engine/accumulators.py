@@ -15,29 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.engine.double_double import Pair, minus, times, two_product, two_sum, wide_integers
 from sash.engine.encoding import any_null
+from sash.engine.expansions import Terms, product, whole_numbers
+from sash.engine.kernels.triples import TERMS
 
 _LOW = np.int64(0xFFFFFFFF)
 
 
 @dataclass(eq=False)
 class Feature:
-    """So many lanes of plain integers and of pairs of doubles, fed by a column."""
+    """So many lanes of plain integers, and triples of doubles in three lanes each, fed by a column."""
 
     ints: int = 0
-    pairs: int = 0
+    triples: int = 0
 
     def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
-        """What each row adds, into `ints` [n, ints] and `floats` [n, 2 * pairs]; NULLs add nothing."""
+        """What each row adds, into `ints` [n, ints] and `floats` [n, 3 * triples], both zero; NULLs add nothing."""
         raise NotImplementedError  # every feature answers
-
-    def state(self) -> list[float]:
-        """What must be saved beside the lanes."""
-        return []
-
-    def restore(self, state: list[float]) -> None:
-        """Take over a saved state."""
 
 
 @dataclass(eq=False)
@@ -80,50 +74,35 @@ class DecimalSum(Feature):
 
 @dataclass(eq=False)
 class RealSum(Feature):
-    """Doubles in a pair; NaN and infinities are counted apart, so that they leave with their rows.
+    """Doubles in a triple; NaN and infinities are counted apart, so that they leave with their rows.
 
     The integer lane counts +inf and NaN in its low half, -inf and NaN in its high half.
     """
 
     ints: int = 1
-    pairs: int = 1
+    triples: int = 1
 
     def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
         numbers = _finite(_plain(values).astype(np.float64, copy=False), weight, ints[:, 0])
-        floats[:, 0], floats[:, 1] = _weighted((numbers, np.zeros(0)), weight)
+        _write_terms([numbers], weight, floats)
 
 
 @dataclass(eq=False)
 class Spread(Feature):
-    """Sum and sum of squares of the values less a shift (the first value seen), each in a pair.
+    """Sum and sum of squares, each in a triple: exact for integers, 48 digits for all else.
 
-    The spread of values does not depend on the shift; without it the squares of large, close values
-    would drown their differences. Decimals count as whole numbers here.
+    What cancels when variance is computed from them is far less than that. Decimals count as whole
+    numbers here.
     """
 
     ints: int = 1
-    pairs: int = 2
-    shift: tuple[float, float] | None = None
+    triples: int = 2
 
     def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
-        missing = any_null([values])
-        exact = _as_pair(values)
-        high = _finite(exact[0], weight, ints[:, 0])
-        known = np.isfinite(exact[0]) if missing is None else np.isfinite(exact[0]) & ~missing
-        if self.shift is None and known.any():
-            first = int(np.argmax(known))
-            self.shift = float(exact[0][first]), float(exact[1][first])
-        shift = self.shift or (0.0, 0.0)
-        away = minus((high, exact[1]), (np.full(len(high), shift[0]), np.full(len(high), shift[1])))
-        away = np.where(known, away[0], 0.0), np.where(known, away[1], 0.0)
-        floats[:, 0], floats[:, 1] = _weighted(away, weight)
-        floats[:, 2], floats[:, 3] = _weighted(times(away, away), weight)
-
-    def state(self) -> list[float]:
-        return list(self.shift or ())
-
-    def restore(self, state: list[float]) -> None:
-        self.shift = (state[0], state[1]) if state else None
+        terms = _as_terms(values)
+        terms[0] = _finite(terms[0], weight, ints[:, 0])
+        _write_terms(terms, weight, floats[:, :TERMS])
+        _write_terms(product(terms, terms), weight, floats[:, TERMS:])
 
 
 def feature_for(kind: str, type_: pa.DataType) -> Feature:
@@ -148,7 +127,7 @@ def _plain(values: pa.Array) -> np.ndarray:
     return np.asarray(values.to_numpy(zero_copy_only=True))
 
 
-def _decimal_halves(values: pa.Array) -> Pair:
+def _decimal_halves(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """The high and the low 64 bits of unscaled decimals, 0 where NULL."""
     if not len(values):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -159,18 +138,14 @@ def _decimal_halves(values: pa.Array) -> Pair:
     return np.where(missing, 0, raw[:, 1]), np.where(missing, 0, raw[:, 0])
 
 
-def _as_pair(values: pa.Array) -> Pair:
-    """Numbers of any type as pairs of doubles, decimals unscaled."""
+def _as_terms(values: pa.Array) -> list[np.ndarray]:
+    """Numbers of any type as exact sums of doubles, decimals unscaled, 0 where NULL."""
     if pa.types.is_decimal(values.type):
-        high, low = _decimal_halves(values)
-        top, rest = wide_integers(high)
-        upper = two_sum(top * float(2**64), rest * float(2**64))
-        lower = two_sum(((low >> 32) & _LOW).astype(np.float64) * float(2**32), (low & _LOW).astype(np.float64))
-        return minus(upper, (-lower[0], -lower[1]))
+        return whole_numbers(*_decimal_halves(values))
     numbers = _plain(values)
     if numbers.dtype.kind == "i":
-        return wide_integers(numbers.astype(np.int64, copy=False))
-    return numbers.astype(np.float64, copy=False), np.zeros(len(numbers))
+        return whole_numbers(numbers.astype(np.int64, copy=False))
+    return [numbers.astype(np.float64, copy=False)]
 
 
 def _finite(numbers: np.ndarray, weight: np.ndarray, strange: np.ndarray) -> np.ndarray:
@@ -185,11 +160,12 @@ def _finite(numbers: np.ndarray, weight: np.ndarray, strange: np.ndarray) -> np.
     return np.where(finite, numbers, 0.0)
 
 
-def _weighted(numbers: Pair, weight: np.ndarray) -> Pair:
-    """Pairs (or doubles, with an empty low part) times whole weights."""
-    high, low = numbers
-    times_ = weight.astype(np.float64)
-    if not len(weight) or np.abs(weight).max() <= 1:
-        return high * times_, (low * times_ if len(low) else np.zeros(len(high)))
-    p, e = two_product(high, times_)
-    return two_sum(p, e + low * times_) if len(low) else (p, e)
+def _write_terms(terms: Terms, weight: np.ndarray, floats: np.ndarray) -> None:
+    """Numbers times whole weights into `floats` [n, terms]; the rest of it must be zero."""
+    factor = weight.astype(np.float64)
+    if len(weight) and np.abs(weight).max() > 1:
+        terms = product(terms, [factor])
+    else:
+        terms = [term * factor for term in terms]
+    for lane, term in enumerate(terms):
+        floats[:, lane] = term

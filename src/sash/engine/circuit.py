@@ -19,6 +19,9 @@ from sash.engine.compile import operator_for, reads
 from sash.engine.expressions import Faults
 from sash.engine.lowering import lower
 from sash.engine.operator import Operator
+from sash.engine.operators.project import ProjectColumns
+from sash.engine.operators.select import SelectRows
+from sash.engine.operators.union import UnionAll
 from sash.engine.output import Output
 from sash.lifetimes import BEGINNING, Changes, Instant
 from sash.plan.keys import nets
@@ -72,7 +75,13 @@ class Circuit:
         self.streams = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, Source)))
         self.tables = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, TableScan)))
         is_stream = pattern(self.plan) is Pattern.MON
-        self.output = Output(self.plan.schema, is_stream=is_stream, nets=nets(self.plan), since=since)
+        self.output = Output(
+            self.plan.schema,
+            is_stream=is_stream,
+            nets=nets(self.plan),
+            since=since,
+            contents=self._contents if self._tells(len(self._places) - 1) else None,
+        )
 
     def _place(self, node: Node, known: dict[Node, int]) -> int:
         if node not in known:
@@ -81,6 +90,26 @@ class Circuit:
             self._places.append(_Place(node, None if source else operator_for(node, self.faults), inputs))
             known[node] = len(self._places) - 1
         return known[node]
+
+    def _tells(self, place: int) -> bool:
+        """Whether the operators can tell what lives on this edge, so that the output need not hold it."""
+        operator = self._places[place].operator
+        if isinstance(operator, SelectRows | ProjectColumns | UnionAll):
+            return all(map(self._tells, self._places[place].inputs))
+        return operator is not None and operator.ends_itself
+
+    def _contents(self) -> Changes:
+        counted = dict(self.faults.counts)
+        contents = self._live(len(self._places) - 1)
+        self.faults.counts = counted  # looking is not computing anew
+        return contents
+
+    def _live(self, place: int) -> Changes:
+        operator = self._places[place].operator
+        assert operator is not None
+        if operator.ends_itself:
+            return operator.contents(self.frontier)
+        return operator.step([self._live(i) for i in self._places[place].inputs], self.frontier)
 
     def step(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
         """Move to the frontier with the rows of streams and tables that begin by then."""
@@ -118,6 +147,7 @@ class Circuit:
     def load(self, saved: Mapping[str, pa.Table]) -> None:
         """Go on from a saved state of the same plan."""
         self.frontier = saved["clock"].column("frontier")[0].as_py()
+        self.faults.load(saved["faults"])
         self.output.load(_under("output", saved))
         for i, place in enumerate(self._places):
             if place.operator is not None:

@@ -16,6 +16,7 @@ from sash.engine.operators.aggregate import GroupAggregate
 from sash.engine.operators.counted import CountedRows
 from sash.engine.operators.distinct import DistinctRows
 from sash.engine.operators.join import MultiJoin
+from sash.engine.operators.last_rows import LastRows
 from sash.engine.operators.project import ProjectColumns
 from sash.engine.operators.range_window import RangeWindow
 from sash.engine.operators.rows_window import RowsWindow
@@ -44,7 +45,8 @@ from sash.plan.nodes import (
 )
 from sash.plan.patterns import Pattern, pattern
 
-Types = tuple[object, ...]
+_SMALL = 64
+"""Up to this many rows a count window keeps a ring of row numbers per partition."""
 
 _MODES = {
     ("except", False): EXCEPT,
@@ -90,7 +92,10 @@ def _(node: Union, faults: Faults) -> Operator:
 
 @operator_for.register
 def _(node: Windowed, faults: Faults) -> Operator:
-    if node.window.kind == "rows":
+    window = node.window
+    if window.kind == "rows":
+        if window.slide in (None, 1) and window.rows is not None and window.rows <= _SMALL:
+            return LastRows(_types(node), window, node.by_value)
         return RowsWindow(_types(node), node.window, node.by_value)
     return RangeWindow(_types(node), node.window)
 

@@ -45,9 +45,8 @@ class Deltas:
         if len(self) < 2:
             return self
         rows, sums = net(self.columns, self.at, self.change)
-        order = np.argsort(rows)
-        kept = self.take(rows[order])
-        return Deltas(kept.columns, kept.at, sums[order])
+        kept = self.take(rows)
+        return Deltas(kept.columns, kept.at, sums)
 
 
 class Differences:
@@ -59,17 +58,23 @@ class Differences:
 
     def step(self, changes: Changes, frontier: Instant) -> Deltas:
         """All changes up to the frontier."""
-        lasting = changes.until > frontier
         before = self.live.pop(frontier)
-        parts = [Deltas(changes.columns, changes.begin, changes.weight)]
-        if len(before):
-            parts.append(Deltas(before.columns, before.until, -before.weight))
-        if lasting.all():
-            self.live.add(changes)
-        else:
+        ended = Deltas(before.columns, before.until, -before.weight)
+        if not self._nets and (before.weight < 0).any():
+            ended = ended.netted()  # a row and its negation end together
+        lasting = changes.until > frontier
+        self.live.add(changes if lasting.all() else changes.take(np.flatnonzero(lasting)))
+        return self._net(changes, lasting, [ended])
+
+    def within(self, changes: Changes, frontier: Instant) -> Deltas:
+        """The same for an edge whose rows end within a step or by negative rows: nothing is held."""
+        return self._net(changes, changes.until > frontier, [])
+
+    def _net(self, changes: Changes, lasting: np.ndarray, ended: list[Deltas]) -> Deltas:
+        parts = [Deltas(changes.columns, changes.begin, changes.weight), *ended]
+        if not lasting.all():
             short = changes.take(np.flatnonzero(~lasting))
             parts.append(Deltas(short.columns, short.until, -short.weight))
-            self.live.add(changes.take(np.flatnonzero(lasting)))
         deltas = _in_time_order(parts)
         return deltas.netted() if self._nets else deltas
 

@@ -1,6 +1,6 @@
 """Results of aggregates from lanes: exact sums put together, rounded once, NULL where there is nothing.
 
-`ints` [i, n] and `floats` [2p, n] are the lanes of one feature in n states of groups, `count` [n] how
+`ints` [i, n] and `floats` [f, n] are the lanes of one feature in n states of groups, `count` [n] how
 many values are in them.
 """
 
@@ -13,7 +13,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.double_double import divide_by, minus, times
+from sash.engine.expansions import quotient
+from sash.engine.kernels.triples import spreads
 from sash.engine.values import Faults
 
 _EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
@@ -89,20 +90,20 @@ def _reals(function: str, count: np.ndarray, ints: np.ndarray, floats: np.ndarra
     result = floats[0]
     if function == "avg":
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            result = divide_by((floats[0], floats[1]), count.astype(np.float64))[0]
+            result = quotient(floats, count.astype(np.float64))
     return _column(_with_strange(result, ints) + 0.0, count == 0)
 
 
 def _spread(
     function: str, argument: pa.DataType, count: np.ndarray, ints: np.ndarray, floats: np.ndarray
 ) -> pa.Array:
-    """Squares less the square of the sum over the count, all in pairs; then one rounding."""
+    """The spread that is free of cancellation (kernels/triples.py), divided last."""
     size = count.astype(np.float64)
-    total, squares = (floats[0], floats[1]), (floats[2], floats[3])
     freedom = size - 1 if function.endswith("_samp") else size
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        apart = minus(squares, times(total, divide_by(total, size)))
-        variance = np.maximum(divide_by(apart, freedom)[0], 0.0)
+    apart = np.empty(len(count))
+    spreads(count, np.ascontiguousarray(floats), apart)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.maximum(apart, 0.0) / size / freedom
         if pa.types.is_decimal(argument):
             variance = variance / float(10 ** (2 * argument.scale))
         result = np.sqrt(variance) if function.startswith("stddev") else variance

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sash.engine.accumulators import Feature, feature_for
 from sash.engine.finishing import finish
+from sash.engine.kernels.triples import TERMS
 from sash.engine.values import Faults
 from sash.language.expressions import AggregateCall, Expression
 
@@ -48,7 +49,7 @@ class Feed:
         """What each row adds to the lanes [n, lanes] of this feed."""
         for placed in self.parts:
             int_end = placed.int_at + placed.feature.ints
-            float_end = placed.float_at + 2 * placed.feature.pairs
+            float_end = placed.float_at + TERMS * placed.feature.triples
             placed.feature.write(
                 values, weight, ints[:, placed.int_at : int_end], floats[:, placed.float_at : float_end]
             )
@@ -64,7 +65,7 @@ class ExtremeFeed:
 
 
 class Lanes:
-    """The lanes of some aggregates: `ints` of integers, `floats` of doubles (two to a pair)."""
+    """The lanes of some aggregates: `ints` of integers, `floats` of doubles (three to a triple)."""
 
     def __init__(self, aggregates: Sequence[AggregateCall]) -> None:
         self._aggregates = tuple(aggregates)
@@ -81,7 +82,7 @@ class Lanes:
             else:
                 self._place(self._feed(call.argument, call.distinct), call, counts)
         self.counts = np.array(counts, np.int64)
-        """For each pair, the lane that counts the values in it."""
+        """For each triple, the lane that counts the values in it."""
 
     def _feed(self, argument: Expression, distinct: bool) -> Feed:
         for feed in self.feeds:
@@ -96,9 +97,9 @@ class Lanes:
                 continue
             feature = feature_for(kind, feed.argument.type)
             feed.parts.append(Placed(kind, feature, self.ints, self.floats))
-            counts += [feed.parts[0].int_at] * feature.pairs
+            counts += [feed.parts[0].int_at] * feature.triples
             self.ints += feature.ints
-            self.floats += 2 * feature.pairs
+            self.floats += TERMS * feature.triples
 
     def _extreme(self, argument: Expression, largest: bool) -> int:
         for place, feed in enumerate(self.extremes):
@@ -131,16 +132,6 @@ class Lanes:
         feed = self._feed(argument, call.distinct)
         placed = feed.part(_KIND.get(call.function, "spread"))
         own_ints = ints[placed.int_at : placed.int_at + placed.feature.ints]
-        own_floats = floats[placed.float_at : placed.float_at + 2 * placed.feature.pairs]
+        own_floats = floats[placed.float_at : placed.float_at + TERMS * placed.feature.triples]
         count = ints[feed.parts[0].int_at]
         return finish(call.function, argument.type, call.type, count, own_ints, own_floats, fresh, faults)
-
-    def state(self) -> list[list[float]]:
-        """What features must save beside their lanes."""
-        return [placed.feature.state() for feed in self.feeds for placed in feed.parts]
-
-    def restore(self, state: list[list[float]]) -> None:
-        """Take over what `state` gave."""
-        features = [placed.feature for feed in self.feeds for placed in feed.parts]
-        for feature, saved in zip(features, state, strict=True):
-            feature.restore(saved)

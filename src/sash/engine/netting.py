@@ -19,7 +19,7 @@ from sash.engine.kernels.tables import find_or_add
 def net(
     columns: Sequence[pa.Array], instants: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of one row for each (values, instant) whose weights do not cancel, and their sums.
+    """Rising positions of one row for each (values, instant) whose weights do not cancel, and their sums.
 
     >>> rows, sums = net([pa.array(["a", "b", "a"])], np.array([1, 1, 1]), np.array([1, 1, -1]))
     >>> rows.tolist(), sums.tolist()

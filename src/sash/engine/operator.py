@@ -33,6 +33,15 @@ class Operator:
         raise NotImplementedError  # every operator answers
 
     @property
+    def ends_itself(self) -> bool:
+        """Whether every row it gives ends within its step or by a negative row, never by its `until`."""
+        return False
+
+    def contents(self, frontier: Instant) -> Changes:
+        """The rows that live now; only where `ends_itself`."""
+        raise NotImplementedError  # operators that end their rows themselves answer
+
+    @property
     def rows(self) -> int:
         """How many rows (or groups, or entries) are held."""
         return 0

@@ -16,7 +16,8 @@ def by_value_within_instants(changes: Changes) -> Changes:
 
     A computed stream has no arrival order of its own; this one depends on nothing but the rows.
 
-    >>> rows = Changes((pa.array([2, None, 1]),), np.array([5, 5, 5]), np.array([9, 9, 9]), np.array([1, 1, 2]))
+    >>> at, ends, weights = np.array([5, 5, 5]), np.array([9, 9, 9]), np.array([1, 1, 2])
+    >>> rows = Changes((pa.array([2, None, 1]),), at, ends, weights)
     >>> by_value_within_instants(rows).columns[0].to_pylist()
     [None, 1, 1, 2]
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Output"]
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,21 @@ from sash.lifetimes import BEGINNING, Changes, Instant
 class Output:
     """The last edge of a plan. Of a stream there are only changes, of a relation also an answer.
 
-    Changes up to `since` are given as the content at that instant: a query added late begins so.
+    Where the operators can tell what lives (`contents`), nothing is held here. Changes up to `since`
+    are given as the content at that instant: a query added late begins so.
     """
 
-    def __init__(self, schema: Schema, *, is_stream: bool, nets: bool, since: Instant = BEGINNING) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        is_stream: bool,
+        nets: bool,
+        since: Instant = BEGINNING,
+        contents: Callable[[], Changes] | None = None,
+    ) -> None:
         self.is_stream = is_stream
+        self._contents = contents
         self._schema = pa.schema([pa.field(field.name, field.type) for field in schema])
         self._differences = Differences(self._schema.types, nets)
         self._since = since
@@ -36,6 +46,8 @@ class Output:
         """Take what the last operator gave."""
         if self.is_stream:
             deltas = Deltas(changes.columns, changes.begin, changes.weight)
+        elif self._contents is not None:
+            deltas = self._differences.within(changes, frontier)
         else:
             deltas = self._differences.step(changes, frontier)
         if len(deltas) and deltas.at[0] <= self._since:
@@ -53,7 +65,7 @@ class Output:
 
     def answer(self, at: Instant) -> pa.Table:
         """The relation at the frontier, each row as often as it is there."""
-        contents = self._differences.live.contents(at)
+        contents = self._differences.live.contents(at) if self._contents is None else self._contents()
         rows = np.repeat(np.arange(len(contents)), contents.weight)
         columns = [column.take(pa.array(rows)) for column in contents.columns]
         return pa.Table.from_arrays(columns, schema=self._schema)

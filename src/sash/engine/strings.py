@@ -31,7 +31,6 @@ from sash.engine.values import (
     valid,
 )
 
-
 FAR = 2**31 - 1
 """No string has more characters."""
 

@@ -28,7 +28,8 @@ class _Edge:
     pattern: Pattern
     inherited: bool
     """True if its circuit had a past before anyone watched: unknown rows may end then."""
-    live: Counter[tuple[Row, Instant]] = field(default_factory=Counter)
+    live: dict[Row, Counter[Instant]] = field(default_factory=dict)
+    """By row: how its number changes, at the frontier (all of the past) and at instants foreseen."""
     earlier_until: Instant = BEGINNING
     latest: tuple[Instant, Instant] = (BEGINNING, BEGINNING)
     """The frontier of the last step, and the greatest end given by then."""
@@ -153,21 +154,23 @@ def _check_order(
 
 
 def _check_retractions(edge: _Edge, rows: list[tuple[Row, Instant, Instant, int]], frontier: Instant) -> None:
-    """A negative row takes away a row with the same values and the same end that is there."""
-    if edge.pattern is not Pattern.STR:
+    """Nothing is taken away that is not there: no row's number falls below 0, now or as foreseen."""
+    if edge.pattern is not Pattern.STR or edge.inherited:
         return
-    for begin, together in groupby(rows, key=lambda life: life[1]):
-        touched = set()
-        for row, _, until, weight in together:
-            edge.live[row, until] += weight
-            touched.add((row, until))
-        for key in touched:
-            count = edge.live[key]
-            if count <= 0:
-                del edge.live[key]
-            gone = (key[0], begin, key[1], count)
-            assert count >= 0 or edge.inherited, (
-                f"{_name(edge.node)} took away what was not there: {_show(gone)}"
-            )
-    for key in [key for key in edge.live if key[1] <= frontier]:
-        del edge.live[key]
+    for row, begin, until, weight in rows:
+        steps = edge.live.setdefault(row, Counter())
+        steps[begin] += weight
+        steps[until] -= weight
+    for life in rows:
+        steps = edge.live.get(life[0], Counter())
+        count = 0
+        for instant in sorted(steps):
+            count += steps[instant]
+            assert count >= 0, f"{_name(edge.node)} took away what was not there at {instant}: {_show(life)}"
+    for row, steps in list(edge.live.items()):
+        past = [instant for instant in steps if instant <= frontier]
+        count = sum(steps.pop(instant) for instant in past)
+        if count:
+            steps[frontier] = count
+        if not any(steps.values()):
+            del edge.live[row]

@@ -1,8 +1,8 @@
 """The sweep of GROUP BY: events in time order added to accumulators, groups looked at once per instant.
 
 A group's accumulators are lanes: `ints` [groups, i] of plain sums, lane 0 the number of rows, and
-`floats` [groups, 2p] of pairs (high, low) whose sum is the value with twice the digits of a double
-(Dekker's sums). An event is a row of lanes with its sign, so that what comes and what goes are one.
+`floats` [groups, f] of triples (triples.py). An event is a row of lanes with its sign, so that what
+comes and what goes are one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from sash.engine.kernels.compiler import (
     writes_table_f64,
     writes_table_i64,
 )
+from sash.engine.kernels.triples import TERMS, add_triples
+
+_NEVER = 2**63 - 1
 
 
 @kernel(int64(reads_i64))
@@ -29,26 +32,6 @@ def count_runs(values: np.ndarray) -> int:
         if values[i] != values[i - 1]:
             runs += 1
     return runs
-
-
-@kernel((writes_table_f64, int64, writes_table_f64, int64, int64))
-def add_pairs(target: np.ndarray, at: int, source: np.ndarray, row: int, sign: int) -> None:
-    """Add (or take away) the pairs of `source[row]` to those of `target[at]`, keeping what rounding drops."""
-    for k in range(0, target.shape[1], 2):
-        x, x_low = source[row, k] * sign, source[row, k + 1] * sign
-        y, y_low = target[at, k], target[at, k + 1]
-        s = x + y
-        back = s - x
-        e = (x - (s - back)) + (y - back)
-        t = x_low + y_low
-        back = t - x_low
-        f = (x_low - (t - back)) + (y_low - back)
-        e += t
-        high = s + e
-        e = e - (high - s) + f
-        s = high + e
-        target[at, k] = s
-        target[at, k + 1] = e - (s - high)
 
 
 @kernel(
@@ -78,23 +61,22 @@ def merge_partials(
     """
     used = 0
     lanes = ints.shape[1]
-    paired = floats.shape[1] > 0
+    real = floats.shape[1] > 0
     for i in range(len(groups)):
         group = groups[i]
         at = last[group]
         if at < used and out_groups[at] == group and out_begin[at] == begin[i] and out_until[at] == until[i]:
             for k in range(lanes):
                 out_ints[at, k] += ints[i, k]
-            if paired:
-                add_pairs(out_floats, at, floats, i, 1)
+            if real:
+                add_triples(out_floats, at, floats, i, 1.0)
             continue
         last[group] = used
         out_groups[used], out_begin[used], out_until[used] = group, begin[i], until[i]
         for k in range(lanes):
             out_ints[used, k] = ints[i, k]
-        if paired:
-            for k in range(floats.shape[1]):
-                out_floats[used, k] = floats[i, k]
+        for k in range(floats.shape[1]):
+            out_floats[used, k] = floats[i, k]
         used += 1
     return used
 
@@ -104,8 +86,7 @@ def merge_partials(
         reads_i64, reads_i64, writes_table_i64, writes_table_f64,
         reads_i64, reads_i64, writes_table_i64, writes_table_f64,
         writes_table_i64, writes_table_f64, reads_i64, int64, int64,
-        int64, writes_i64, writes_i64,
-        writes_i64, writes_i64, writes_i64, writes_table_i64, writes_table_f64,
+        int64, writes_i64, writes_i64, writes_table_i64, writes_table_i64, writes_table_f64,
     )
 )  # fmt: skip
 def sweep_groups(
@@ -125,85 +106,87 @@ def sweep_groups(
     stamp: int,
     mark: np.ndarray,
     touched: np.ndarray,
-    out_groups: np.ndarray,
-    out_at: np.ndarray,
-    out_kind: np.ndarray,
+    out: np.ndarray,
     out_ints: np.ndarray,
     out_floats: np.ndarray,
 ) -> int:
     """Apply what comes and what goes, both in time order; write a state per group and instant it is touched.
 
-    A state has a kind: 0 what the group was before the step (only if it was there), 1 a row, 2 no
-    row. States are written lane by lane into `out_ints` [i, room] and `out_floats` [2p, room]; there
-    must be room for two per event. `counts[p]` is the lane that counts the values in pair p: at zero
-    the pair is exactly zero. `mark` [groups] holds stamps below `stamp` of earlier steps; this one
-    uses `stamp` + 1 up to `stamp` + number of events. `lasting`: the row stays without rows below it
-    (a global aggregate); `born`: it was there before.
+    A state is its group, its instant and its kind in `out` [room, 3], and its lanes in `out_ints`
+    [room, i] and `out_floats` [room, f]. Kinds: 0 what the group was before the step (only if it was
+    there), 1 a row, 2 no row. There must be room for one per event and one per group.
+
+    `counts[t]` is the lane that counts the values in triple t: at zero the triple is exactly zero.
+    `mark` [groups] holds stamps up to `stamp` of earlier steps; this one uses as many after it as there
+    are events. `lasting`: the row stays without rows below it (a global aggregate); `born`: it was
+    there before.
     """
-    i, j, written = 0, 0, 0
-    lanes, pairs = ints.shape[1], floats.shape[1] // 2
-    first = stamp
-    while i < len(come) or j < len(go):
-        if j >= len(go) or (i < len(come) and come[i] <= go[j]):
-            now = come[i]
-        else:
-            now = go[j]
+    # Written out rather than called: passing a dozen arrays would cost more than the work.
+    lanes, real = ints.shape[1], floats.shape[1]
+    i, j, written, first = 0, 0, 0, stamp
+    next_come = come[0] if len(come) else _NEVER
+    next_go = go[0] if len(go) else _NEVER
+    while True:
+        now = min(next_come, next_go)
+        if now == _NEVER:
+            break
         stamp += 1
         used = 0
         while True:
-            coming = i < len(come) and come[i] == now
-            if not coming and not (j < len(go) and go[j] == now):
+            if next_come == now:
+                group = come_groups[i]
+            elif next_go == now:
+                group = go_groups[j]
+            else:
                 break
-            group = come_groups[i] if coming else go_groups[j]
             if mark[group] != stamp:
                 if mark[group] <= first and (ints[group, 0] > 0 or born):
-                    out_groups[written], out_at[written], out_kind[written] = group, now, 0
+                    out[written, 0], out[written, 1], out[written, 2] = group, now, 0
                     for k in range(lanes):
-                        out_ints[k, written] = ints[group, k]
-                    for k in range(2 * pairs):
-                        out_floats[k, written] = floats[group, k]
+                        out_ints[written, k] = ints[group, k]
+                    for k in range(real):
+                        out_floats[written, k] = floats[group, k]
                     written += 1
                 mark[group] = stamp
                 touched[used] = group
                 used += 1
-            if coming:
+            if next_come == now:
                 for k in range(lanes):
                     ints[group, k] += come_ints[i, k]
-                if pairs:
-                    add_pairs(floats, group, come_floats, i, 1)
+                if real:
+                    add_triples(floats, group, come_floats, i, 1.0)
                 i += 1
+                next_come = come[i] if i < len(come) else _NEVER
             else:
                 for k in range(lanes):
                     ints[group, k] -= go_ints[j, k]
-                if pairs:
-                    add_pairs(floats, group, go_floats, j, -1)
+                if real:
+                    add_triples(floats, group, go_floats, j, -1.0)
                 j += 1
+                next_go = go[j] if j < len(go) else _NEVER
         for u in range(used):
             group = touched[u]
-            for p in range(pairs):
-                if ints[group, counts[p]] == 0:
-                    floats[group, 2 * p] = 0.0
-                    floats[group, 2 * p + 1] = 0.0
-            out_groups[written], out_at[written] = group, now
-            out_kind[written] = 1 if ints[group, 0] > 0 or lasting else 2
+            for k in range(real):
+                if ints[group, counts[k // TERMS]] == 0:
+                    floats[group, k] = 0.0
+            out[written, 0], out[written, 1] = group, now
+            out[written, 2] = 1 if ints[group, 0] > 0 or lasting else 2
             for k in range(lanes):
-                out_ints[k, written] = ints[group, k]
-            for k in range(2 * pairs):
-                out_floats[k, written] = floats[group, k]
+                out_ints[written, k] = ints[group, k]
+            for k in range(real):
+                out_floats[written, k] = floats[group, k]
             written += 1
     return written
 
 
 @kernel(
     int64(
-        reads_i64, reads_i64, reads_i64, writes_table_i64, int64, writes_i64, writes_i64,
+        writes_table_i64, writes_table_i64, int64, writes_i64, writes_i64,
         writes_i64, writes_i64, writes_i64, writes_i64, writes_i64,
     )
 )  # fmt: skip
 def link_lifetimes(
-    groups: np.ndarray,
-    at: np.ndarray,
-    kind: np.ndarray,
+    states: np.ndarray,
     words: np.ndarray,
     forever: int,
     current: np.ndarray,
@@ -214,22 +197,22 @@ def link_lifetimes(
     out_weight: np.ndarray,
     living: np.ndarray,
 ) -> int:
-    """From states in time order to signed lifetimes, leaving out states equal to the one before.
+    """From states [n, 3] in time order to signed lifetimes, leaving out states equal to the one before.
 
-    `words` [states, w] say when two states have equal rows. `current` [groups] must hold -1 and does
+    `words` [n, w] say when two states have equal rows. `current` [groups] must hold -1 and does
     so again at the end; `opened` [groups] is scratch. The number of groups that have a row is kept
     in `living[0]`. There must be room for as many lifetimes as states.
     """
     written = 0
     width = words.shape[1]
-    for i in range(len(groups)):
-        group = groups[i]
-        if kind[i] == 0:
+    for i in range(len(states)):
+        group, now, kind = states[i, 0], states[i, 1], states[i, 2]
+        if kind == 0:
             current[group], opened[group] = i, -1
             continue
         before = current[group]
         if before >= 0:
-            if kind[i] == 1:
+            if kind == 1:
                 same = True
                 for k in range(width):
                     if words[i, k] != words[before, k]:
@@ -238,24 +221,24 @@ def link_lifetimes(
                 if same:
                     continue
             if opened[group] >= 0:
-                out_until[opened[group]] = at[i]
+                out_until[opened[group]] = now
             else:
-                out_states[written], out_begin[written] = before, at[i]
+                out_states[written], out_begin[written] = before, now
                 out_until[written], out_weight[written] = forever, -1
                 written += 1
-        if kind[i] == 1:
+        if kind == 1:
             if before < 0:
                 living[0] += 1
             current[group], opened[group] = i, written
-            out_states[written], out_begin[written] = i, at[i]
+            out_states[written], out_begin[written] = i, now
             out_until[written], out_weight[written] = forever, 1
             written += 1
         else:
             if before >= 0:
                 living[0] -= 1
             current[group] = -1
-    for i in range(len(groups)):
-        current[groups[i]] = -1
+    for i in range(len(states)):
+        current[states[i, 0]] = -1
     return written
 
 

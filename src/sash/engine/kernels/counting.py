@@ -1,17 +1,60 @@
 """Count windows: which rows enter and leave as rows arrive, per partition.
 
-Rows of a partition form a list from old to new. Per slot, `counts` has the rows so far, `held` the
-length of the list, `heads` its oldest row, `tails` its newest, `waits` the first row that has not
-entered yet (-1: none).
+Small windows without SLIDE keep the numbers of their rows in a ring per partition (`push_out`). In
+the general form the rows of a partition form a list from old to new (`count_windows`): per slot,
+`counts` has the rows so far, `held` the length of the list, `heads` its oldest row, `tails` its
+newest, `waits` the first row that has not entered yet (-1: none).
 """
 
 from __future__ import annotations
 
-__all__ = ["count_windows"]
+__all__ = ["count_windows", "push_out"]
 
 import numpy as np
 
-from sash.engine.kernels.compiler import int64, kernel, reads_i64, writes_i64
+from sash.engine.kernels.compiler import int64, kernel, reads_i64, writes_i64, writes_table_i64
+
+
+@kernel(
+    int64(
+        reads_i64, reads_i64, int64, int64, reads_i64, writes_table_i64, writes_i64,
+        writes_i64, writes_i64, writes_i64,
+    )
+)  # fmt: skip
+def push_out(
+    slots: np.ndarray,
+    instants: np.ndarray,
+    first_row: int,
+    origin: int,
+    ends: np.ndarray,
+    rings: np.ndarray,
+    counts: np.ndarray,
+    untils: np.ndarray,
+    out_rows: np.ndarray,
+    out_begins: np.ndarray,
+) -> int:
+    """Each row pushes out the one that came a ring's length before it in its partition.
+
+    `rings` [slots, size] holds row numbers. `untils` [rows of the step] comes in as the ends that the
+    rows have anyway; rows of earlier steps that leave early are written to `out_*`, and how many is
+    given. `ends` [index: row - origin] has the ends of all rows kept, and is empty if none is known.
+    """
+    size = rings.shape[1]
+    written = 0
+    for i in range(len(slots)):
+        slot, at = slots[i], instants[i]
+        place = counts[slot] % size
+        if counts[slot] >= size:
+            old = rings[slot, place]
+            if old >= first_row:
+                untils[old - first_row] = min(untils[old - first_row], at)
+            elif len(ends) == 0 or ends[old - origin] > at:
+                out_rows[written] = old
+                out_begins[written] = at
+                written += 1
+        rings[slot, place] = first_row + i
+        counts[slot] += 1
+    return written
 
 
 @kernel(

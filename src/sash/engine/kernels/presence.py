@@ -40,8 +40,8 @@ def _copies(mode: int, left: int, right: int) -> int:
 
 @kernel(
     int64(
-        int64, reads_i64, reads_i64, reads_i64, reads_i64, int64, writes_i64, writes_i64, writes_i64, writes_i64,
-        writes_i64, writes_i64, writes_i64, writes_i64,
+        int64, reads_i64, reads_i64, reads_i64, reads_i64, int64, writes_i64, writes_i64, writes_i64,
+        writes_i64, writes_i64, writes_i64, writes_i64, writes_i64,
     )
 )  # fmt: skip
 def sweep_counts(
@@ -188,7 +188,7 @@ def _written(out: np.ndarray, place: int, row: int, begin: int, until: int, weig
 @kernel(
     writes_table_i64(
         boolean, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, int64, int64,
-        writes_i64, writes_i64, writes_i64, writes_i64, writes_i64, reads_i64, reads_i64,
+        writes_table_i64, writes_table_i64,
     )
 )  # fmt: skip
 def sweep_shown(
@@ -200,20 +200,15 @@ def sweep_shown(
     right_deltas: np.ndarray,
     first_row: int,
     origin: int,
-    counts: np.ndarray,
-    matched: np.ndarray,
-    heads: np.ndarray,
-    older: np.ndarray,
-    shown: np.ndarray,
-    untils: np.ndarray,
-    weights: np.ndarray,
+    keys: np.ndarray,
+    rows: np.ndarray,
 ) -> np.ndarray:
     """Left rows shown while a right row of their key lives (`anti`: while none does).
 
-    Both inputs in time order. Per slot: `counts` of live right rows, `matched` whether there was one
-    when last looked at, `heads` the newest left row. Per left row (index: number - origin): the next
-    `older` row of its slot, its end, its weight, and `shown`: its line in the output of this step
-    (-1: none, as between calls). Gives one line [row, begin, until, weight] per output row.
+    Both inputs in time order. `keys` [slots] has lines [live right rows, whether there was one when
+    last looked at, newest left row], `rows` [index: number - origin] lines [next older row of the
+    slot, end, weight, its line in the output of this step (-1: none, as between calls)]. Gives one
+    line [row, begin, until, weight] per output row.
     """
     out = np.empty((1024 + 2 * len(left_instants), 4), np.int64)
     written = 0
@@ -225,40 +220,40 @@ def sweep_shown(
             at = left_instants[i]
         first = j
         while j < m and right_instants[j] == at:
-            counts[right_slots[j]] += right_deltas[j]
+            keys[right_slots[j], 0] += right_deltas[j]
             j += 1
         for e in range(first, j):
             slot = right_slots[e]
-            now = 1 if counts[slot] > 0 else 0
-            if now == matched[slot]:
+            now = 1 if keys[slot, 0] > 0 else 0
+            if now == keys[slot, 1]:
                 continue
-            matched[slot] = now
+            keys[slot, 1] = now
             appears = (now == 1) != anti
-            row = heads[slot]
+            row = keys[slot, 2]
             while row >= origin:
                 k = row - origin
-                if untils[k] > at:
+                if rows[k, 1] > at:
                     if appears:
-                        shown[k] = written
-                        out = _written(out, written, row, at, untils[k], weights[k])
+                        rows[k, 3] = written
+                        out = _written(out, written, row, at, rows[k, 1], rows[k, 2])
                         written += 1
-                    elif shown[k] >= 0:
-                        out[shown[k], 2] = at
-                        shown[k] = -1
+                    elif rows[k, 3] >= 0:
+                        out[rows[k, 3], 2] = at
+                        rows[k, 3] = -1
                     else:
-                        out = _written(out, written, row, at, untils[k], -weights[k])
+                        out = _written(out, written, row, at, rows[k, 1], -rows[k, 2])
                         written += 1
-                row = older[k]
+                row = rows[k, 0]
         while i < n and left_instants[i] == at:
             slot, row = left_slots[i], first_row + i
             k = row - origin
-            older[k] = heads[slot]
-            heads[slot] = row
-            if (matched[slot] == 1) != anti:
-                shown[k] = written
-                out = _written(out, written, row, at, untils[k], weights[k])
+            rows[k, 0] = keys[slot, 2]
+            keys[slot, 2] = row
+            if (keys[slot, 1] == 1) != anti:
+                rows[k, 3] = written
+                out = _written(out, written, row, at, rows[k, 1], rows[k, 2])
                 written += 1
             i += 1
     for line in range(written):
-        shown[out[line, 0] - origin] = -1
+        rows[out[line, 0] - origin, 3] = -1
     return out[:written]

@@ -160,32 +160,30 @@ class GroupAggregate(Operator):
         self._born = True
         return [(np.array([min(first)]), np.zeros(1, np.int64), *self._room(1))]
 
-    def _states(self, come: Events, go: Events, born: bool) -> tuple[np.ndarray, ...]:
-        """Groups, instants, kinds and lanes [lanes, n] of the groups' states, in time order."""
+    def _states(self, come: Events, go: Events, born: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The groups' states in time order: (group, instant, kind) [n, 3], and their lanes [n, lanes]."""
         events = len(come[0]) + len(go[0])
         room = events + min(events, self._keys.size)
-        groups, at, kind = (np.empty(room, np.int64) for _ in range(3))
-        ints, floats = np.empty((self._lanes.ints, room), np.int64), np.empty((self._lanes.floats, room))
+        states, ints = np.empty((room, 3), np.int64), np.empty((room, self._lanes.ints), np.int64)
+        floats = np.empty((room, self._lanes.floats))
         written = sweep_groups(
             *come, *go, self._ints, self._floats, self._lanes.counts, int(not self.groups), int(born),
-            self._stamp, self._mark, np.empty(self._keys.size, np.int64), groups, at, kind, ints, floats,
+            self._stamp, self._mark, np.empty(self._keys.size, np.int64), states, ints, floats,
         )  # fmt: skip
         self._stamp += events
-        return groups[:written], at[:written], kind[:written], ints[:, :written], floats[:, :written]
+        return states[:written], ints[:written], floats[:written]
 
-    def _rows(
-        self, groups: np.ndarray, at: np.ndarray, kind: np.ndarray, ints: np.ndarray, floats: np.ndarray
-    ) -> Changes:
+    def _rows(self, states: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> Changes:
         """Rows with lifetimes from one change of a group's row to the next."""
-        results = self._lanes.finish(ints, floats, kind == 1, self.faults, self._extreme_values)
-        n = len(groups)
+        n = len(states)
+        results = self._lanes.finish(ints.T, floats.T, states[:, 2] == 1, self.faults, self._extreme_values)
         out = [np.empty(n, np.int64) for _ in range(4)]
         written = link_lifetimes(
-            groups, at, kind, key_words(results, n), FOREVER, self._current, self._opened, *out, self._living
+            states, key_words(results, n), FOREVER, self._current, self._opened, *out, self._living
         )
-        states, begin, until, weight = (part[:written] for part in out)
-        rows = pa.array(states)
-        columns = (*self._keys.columns(groups[states]), *(result.take(rows) for result in results))
+        chosen, begin, until, weight = (part[:written] for part in out)
+        rows = pa.array(chosen)
+        columns = (*self._keys.columns(states[chosen, 0]), *(result.take(rows) for result in results))
         return Changes(columns, begin, until, weight)
 
     def _extreme_values(self, place: int, lane: np.ndarray) -> pa.Array:
@@ -206,13 +204,13 @@ class GroupAggregate(Operator):
     @property
     def rows(self) -> int:
         held = len(self._ends) + sum(len(values) for values in self._extremes)
-        return int(self._living[0]) + held + sum(len(values) for values in self._distinct if values)
+        return int(self._living[0]) + held + sum(len(values) for values in self._distinct if values is not None)
 
     @property
     def nbytes(self) -> int:
         lanes = 8 * (self._lanes.ints + self._lanes.floats)
         per_group = (self._ints, self._floats, self._mark, self._last, self._current, self._opened)
-        valued = [*self._extremes, *(values for values in self._distinct if values)]
+        valued = [*self._extremes, *(values for values in self._distinct if values is not None)]
         own = self._keys.nbytes + sum(int(part.nbytes) for part in per_group)
         return own + len(self._ends) * (16 + lanes) + sum(values.nbytes for values in valued)
 
@@ -222,7 +220,7 @@ class GroupAggregate(Operator):
         keys = dict(zip(names, self._keys.all_columns(), strict=True))
         until, groups, ints, floats = self._shaped(self._ends.entries())
         lanes = arrays_table({"number": known, **_lane_columns(self._ints[known], self._floats[known])})
-        scalars = {"size": [self._keys.size], "born": [self._born], "living": self._living, "features": [self._lanes.state()]}
+        scalars = {"size": [self._keys.size], "born": [self._born], "living": self._living}
         saved = {
             "groups": pa.table({**keys, **{name: lanes.column(name) for name in lanes.column_names}}),
             "ends": arrays_table({"until": until, "group": groups, **_lane_columns(ints, floats)}),
@@ -233,7 +231,7 @@ class GroupAggregate(Operator):
         return saved
 
     def _valued(self) -> list[tuple[str, DistinctValues | Extremes]]:
-        distinct = [(f"distinct{i}", values) for i, values in enumerate(self._distinct) if values]
+        distinct = [(f"distinct{i}", values) for i, values in enumerate(self._distinct) if values is not None]
         return [*distinct, *((f"extremes{i}", values) for i, values in enumerate(self._extremes))]
 
     def load(self, saved: Saved) -> None:
@@ -241,7 +239,6 @@ class GroupAggregate(Operator):
         scalars = saved["scalars"].to_pylist()[0]
         size, self._born = scalars["size"], scalars["born"]
         self._living[0] = scalars["living"]
-        self._lanes.restore(scalars["features"])
         table = saved["groups"]
         keys = [table.column(f"key{i}").combine_chunks() for i in range(len(self.groups))]
         numbers = table.column("number").to_numpy()

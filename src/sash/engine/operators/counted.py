@@ -81,6 +81,15 @@ class CountedRows(Operator):
         self._ends.add((until[known], deltas[known], moved[slots][known], sides[known]))
 
     @property
+    def ends_itself(self) -> bool:
+        return True
+
+    def contents(self, frontier: Instant) -> Changes:
+        slots = np.flatnonzero(self._current.view())
+        begins, untils = np.full(len(slots), frontier), np.full(len(slots), FOREVER)
+        return Changes(tuple(self._values.columns(slots)), begins, untils, self._current.view()[slots])
+
+    @property
     def rows(self) -> int:
         return len(self._values) + len(self._ends)
 

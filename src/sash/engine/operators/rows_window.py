@@ -1,4 +1,4 @@
-"""Windows by count: the last n rows of a stream, or of each partition, also with SLIDE and RANGE.
+"""Windows by count in general: the last n rows of a stream or partition, also with SLIDE and RANGE.
 
 When a row leaves is not known until later rows come, so the edge is strict ([G06] §3.2.2): a row
 leaves by its negation, or with a closed lifetime if it came in the same step. Space is n rows per
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.kernels.counting import count_windows
+from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.operator import Operator, Saved
 from sash.engine.ordering import by_value_within_instants
 from sash.engine.state.key_table import KeyTable
@@ -66,7 +67,8 @@ class RowsWindow(Operator):
         self._ends.append(np.full(n, FOREVER) if length is None else changes.begin + length)
         rows, begin, until, weight = self._count(slots, changes.begin, first)
         order = np.flatnonzero(begin < until)
-        order = order[np.argsort(begin[order], kind="stable")]
+        sorting = argsort_instants(begin[order])
+        order = order if sorting is None else order[sorting]
         columns = self._payload.take(rows[order])
         self._forget()
         return Changes(tuple(columns), begin[order], until[order], weight[order])
@@ -93,11 +95,7 @@ class RowsWindow(Operator):
         if self._left <= held // 2 + _SLACK:
             return
         alive = np.zeros(held, bool)
-        row = self._slots["heads"] - self._payload.origin
-        while len(row := row[row >= 0]):
-            alive[row] = True
-            following = self._following.view()[row]
-            row = np.where(following >= 0, following - self._payload.origin, -1)
+        alive[self._along(self._slots["heads"])] = True
         origin = self._payload.origin
         moved = self._payload.keep(alive)
         following, ends = self._following.view()[alive], self._ends.view()[alive]
@@ -108,6 +106,25 @@ class RowsWindow(Operator):
         for name in ("heads", "waits", "tails"):
             self._slots[name] = _renumbered(self._slots[name], moved, origin)
         self._left = 0
+
+    @property
+    def ends_itself(self) -> bool:
+        return self.window.length is None
+
+    def contents(self, frontier: Instant) -> Changes:
+        entered = np.setdiff1d(self._along(self._slots["heads"]), self._along(self._slots["waits"]))
+        shown = entered + self._payload.origin
+        begins, untils = np.full(len(shown), frontier), np.full(len(shown), FOREVER)
+        return Changes(tuple(self._payload.take(shown)), begins, untils, np.ones(len(shown), np.int64))
+
+    def _along(self, starts: np.ndarray) -> np.ndarray:
+        """The places of the rows from `starts` to the ends of their lists."""
+        found = [np.empty(0, np.int64)]
+        row = starts
+        while len(row := row[row >= 0]):
+            found.append(row - self._payload.origin)
+            row = self._following.view()[found[-1]]
+        return np.concatenate(found)
 
     def _make_room(self) -> None:
         """State for partitions seen for the first time."""

@@ -31,6 +31,10 @@ from sash.language.expressions import Expression
 from sash.lifetimes import Changes, Instant
 
 _END = (np.int64, np.int64, np.int64)  # until, delta, slot
+_COUNT, _MATCHED, _HEAD = range(3)
+_OLDER, _UNTIL, _WEIGHT, _LINE = range(4)
+_UNSEEN = np.array([0, 0, -1])
+_SLACK = 4096
 
 
 @dataclass(eq=False)
@@ -43,29 +47,22 @@ class SemiJoinRows(Operator):
     null_safe: bool
     faults: Faults
     _keys: KeyTable = field(init=False)
-    _counts: Tape = field(init=False)
-    _matched: Tape = field(init=False)
-    _heads: Tape = field(init=False)
+    _slots: Tape = field(init=False)
     _ends: Calendar = field(init=False)
     _payload: Rows = field(init=False)
-    _older: Tape = field(init=False)
-    _shown: Tape = field(init=False)
-    _untils: Tape = field(init=False)
-    _weights: Tape = field(init=False)
+    _lines: Tape = field(init=False)
     _row_slots: Tape = field(init=False)
     _look_at: int = 4096
 
     def __post_init__(self) -> None:
         self._keys = KeyTable([key.type for key in self.left_keys])
-        self._counts, self._matched, self._heads = (Tape(np.int64) for _ in range(3))
+        self._slots = Tape(np.int64, width=3)
         self._ends = Calendar(_END)
         self._clear_rows()
 
     def _clear_rows(self) -> None:
         self._payload = Rows(self.types)
-        self._older, self._shown, self._untils, self._weights, self._row_slots = (
-            Tape(np.int64) for _ in range(5)
-        )
+        self._lines, self._row_slots = Tape(np.int64, width=4), Tape(np.int64)
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         left, right = inputs
@@ -79,15 +76,19 @@ class SemiJoinRows(Operator):
             left_columns = self._key_columns(self.left_keys, left)
         events = self._right_events(right, frontier)
         slots = self._keys.slots_of(left_columns, len(left))
-        self._counts.grow_to(len(self._keys), 0)
-        self._matched.grow_to(len(self._keys), 0)
-        self._heads.grow_to(len(self._keys), -1)
+        new = len(self._keys) - len(self._slots)
+        self._slots.append(np.tile(_UNSEEN, (new, 1)))
         first = self._keep(left, slots)
         lines = sweep_shown(
-            self.anti, left.begin, slots, *events, first, self._payload.origin,
-            self._counts.view(), self._matched.view(), self._heads.view(),
-            self._older.view(), self._shown.view(), self._untils.view(), self._weights.view(),
-        )  # fmt: skip
+            self.anti,
+            left.begin,
+            slots,
+            *events,
+            first,
+            self._lines.origin,
+            self._slots.view(),
+            self._lines.view(),
+        )
         begin, until = np.ascontiguousarray(lines[:, 1]), np.ascontiguousarray(lines[:, 2])
         lived = np.flatnonzero(begin < until)
         order = argsort_instants(begin[lived])
@@ -112,49 +113,43 @@ class SemiJoinRows(Operator):
 
     def _keep(self, left: Changes, slots: np.ndarray) -> int:
         first = self._payload.append(left.columns, len(left))
-        blank = np.full(len(left), -1)
-        for tape, values in (
-            (self._older, blank), (self._shown, blank), (self._untils, left.until),
-            (self._weights, left.weight), (self._row_slots, slots),
-        ):  # fmt: skip
-            tape.append(values)
+        lines = np.full((len(left), 4), -1)
+        lines[:, _UNTIL], lines[:, _WEIGHT] = left.until, left.weight
+        self._lines.append(lines)
+        self._row_slots.append(slots)
         return first
 
     def _forget(self, frontier: Instant) -> None:
         """Drop what ended at the front; look at all rows and keys when they have doubled."""
-        untils = self._untils.view()
+        untils = self._lines.view()[:, _UNTIL]
         gone = 0
-        while gone < len(untils) and (untils[gone : gone + 4096] <= frontier).all():
-            gone += 4096
+        while gone < len(untils) and (untils[gone : gone + _SLACK] <= frontier).all():
+            gone = min(gone + _SLACK, len(untils))
         if gone:
-            self._forget_before(self._payload.origin + min(gone, len(untils)))
+            first = self._lines.origin + gone
+            self._payload.forget_before(first)
+            self._lines.forget_before(first)
+            self._row_slots.forget_before(first)
         if len(self._payload) + len(self._keys) < self._look_at:
             return
         self._rewrite(frontier)
         self._look_at = max(4096, 2 * (len(self._payload) + len(self._keys)))
 
-    def _forget_before(self, row: int) -> None:
-        self._payload.forget_before(row)
-        for tape in (self._older, self._shown, self._untils, self._weights, self._row_slots):
-            tape.forget_before(self._payload.origin)
-
     def _rewrite(self, frontier: Instant) -> None:
         """Live left rows, netted, and live keys only, numbered anew."""
-        untils, weights = self._untils.view(), self._weights.view().copy()
+        origin, lines = self._lines.origin, self._lines.view()
+        untils, weights = lines[:, _UNTIL].copy(), lines[:, _WEIGHT].copy()
         rows = np.flatnonzero(untils > frontier)
         if (weights[rows] < 0).any():
-            kept, sums = net(self._payload.take(rows + self._payload.origin), untils[rows], weights[rows])
-            weights[rows[kept]] = sums
-            rows = np.sort(rows[kept])
+            kept, sums = net(self._payload.take(rows + origin), untils[rows], weights[rows])
+            rows = rows[kept]
+            weights[rows] = sums
         slots = self._row_slots.view()[rows]
-        alive = self._counts.view() != 0
+        alive = self._slots.view()[:, _COUNT] != 0
         alive[slots] = True
-        live = Changes(
-            tuple(self._payload.take(rows + self._payload.origin)), untils[rows], untils[rows], weights[rows]
-        )
+        live = Changes(tuple(self._payload.take(rows + origin)), untils[rows], untils[rows], weights[rows])
         moved = self._keys.keep(alive)
-        for tape in (self._counts, self._matched, self._heads):
-            tape.keep(alive)
+        self._slots.keep(alive)
         ends, deltas, end_slots = self._ends.entries()
         known = moved[end_slots] >= 0
         self._ends = Calendar(_END)
@@ -165,12 +160,12 @@ class SemiJoinRows(Operator):
         """Keep these rows and hang them on their keys, newest first."""
         self._clear_rows()
         self._keep(live, slots)
-        self._heads.view()[:] = -1
+        self._slots.view()[:, _HEAD] = -1
         order = np.argsort(slots, kind="stable")
         by_slot = slots[order]
         same = by_slot[1:] == by_slot[:-1]
-        self._older.view()[order[1:][same]] = order[:-1][same]
-        self._heads.view()[by_slot] = order
+        self._lines.view()[order[1:][same], _OLDER] = order[:-1][same]
+        self._slots.view()[by_slot, _HEAD] = order
 
     @property
     def rows(self) -> int:
@@ -178,30 +173,23 @@ class SemiJoinRows(Operator):
 
     @property
     def nbytes(self) -> int:
-        tapes = (
-            self._counts,
-            self._matched,
-            self._heads,
-            self._older,
-            self._shown,
-            self._untils,
-            self._weights,
-        )
-        return (
-            self._payload.nbytes + self._keys.nbytes + self._ends.nbytes + sum(tape.nbytes for tape in tapes)
-        )
+        tapes = self._slots.nbytes + self._lines.nbytes + self._row_slots.nbytes
+        return self._payload.nbytes + self._keys.nbytes + self._ends.nbytes + tapes
 
     def save(self) -> dict[str, pa.Table]:
-        keys, columns = self._keys.all_columns(), self._payload.all_columns()
+        lines, slots = self._lines.view(), self._slots.view()
+        numbers = np.arange(self._lines.origin, self._lines.origin + len(lines))
+        keys, columns = self._keys.all_columns(), self._payload.take(numbers)
         per_row = {
-            "untils": self._untils.view(),
-            "weights": self._weights.view(),
+            "untils": lines[:, _UNTIL].copy(),
+            "weights": lines[:, _WEIGHT].copy(),
             "slots": self._row_slots.view(),
         }
+        counts = {"counts": slots[:, _COUNT].copy(), "matched": slots[:, _MATCHED].copy()}
         ends = dict(zip(("until", "deltas", "slots"), self._ends.entries(), strict=True))
         return {
             "keys": pa.table(keys, names=[str(i) for i in range(len(keys))]),
-            "counts": arrays_table({"counts": self._counts.view(), "matched": self._matched.view()}),
+            "counts": arrays_table(counts),
             "columns": pa.table(columns, names=[str(i) for i in range(len(columns))]),
             "rows": arrays_table(per_row),
             "ends": arrays_table(ends),
@@ -210,10 +198,9 @@ class SemiJoinRows(Operator):
     def load(self, saved: Saved) -> None:
         self.__post_init__()
         counts, per_row = table_arrays(saved["counts"]), table_arrays(saved["rows"])
-        self._counts.append(counts["counts"])
-        self._matched.append(counts["matched"])
-        self._heads.grow_to(len(self._counts), -1)
-        self._keys.slots_of([c.combine_chunks() for c in saved["keys"].columns], len(self._counts))
+        none = np.full(len(counts["counts"]), -1)
+        self._slots.append(np.stack([counts["counts"], counts["matched"], none], axis=1))
+        self._keys.slots_of([c.combine_chunks() for c in saved["keys"].columns], len(none))
         self._ends.add(tuple(table_arrays(saved["ends"]).values()))
         columns = tuple(c.combine_chunks() for c in saved["columns"].columns)
         live = Changes(columns, per_row["untils"], per_row["untils"], per_row["weights"])

@@ -20,7 +20,7 @@ from sash.lifetimes import FOREVER, Instant
 
 Arrays = tuple[np.ndarray, ...]
 
-_DAYS = 32
+_DAYS = 8
 """A step's entries should fall on about this many days."""
 
 
@@ -65,7 +65,7 @@ class Calendar:
                 return
         if not self._width:
             self._width = max(1, (int(until[-1]) - int(until[0])) // _DAYS)
-        while int(until[-1]) // self._width - int(until[0]) // self._width > 2 * _DAYS:
+        while int(until[-1]) // self._width - int(until[0]) // self._width > 4 * _DAYS:
             self._widen()
         self._enter(entries)
         self._count += len(until)
@@ -97,18 +97,16 @@ class Calendar:
         if not self._width:
             return tuple(np.empty(0, type_) for type_ in self._types)
         today = frontier // self._width
-        taken: list[Arrays] = []
-        while self._coming and self._coming[0] <= today:
-            day = heapq.heappop(self._coming)
-            whole = _in_order(self._days.pop(day))
-            if day < today:
-                taken.append(whole)
-                continue
+        past: list[Arrays] = []
+        while self._coming and self._coming[0] < today:
+            past.extend(self._days.pop(heapq.heappop(self._coming)))
+        taken = [_in_order(past)] if past else []
+        if self._coming and self._coming[0] == today:
+            whole = _in_order(self._days.pop(heapq.heappop(self._coming)))
             cut = int(np.searchsorted(whole[0], frontier, side="right"))
             taken.append(tuple(part[:cut] for part in whole))
             if cut < len(whole[0]):
-                self._file(day, tuple(part[cut:] for part in whole))
-            break
+                self._file(today, tuple(part[cut:] for part in whole))
         if not taken:
             return tuple(np.empty(0, type_) for type_ in self._types)
         gone = taken[0] if len(taken) == 1 else tuple(map(np.concatenate, zip(*taken, strict=True)))

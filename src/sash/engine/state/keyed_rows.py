@@ -182,9 +182,8 @@ class KeyedRows:
         alive = np.flatnonzero(changes.until > frontier)
         weights = changes.weight[alive]
         if self._negatives:
-            kept, sums = net(changes.take(alive).columns, changes.until[alive], weights)
-            order = np.argsort(kept)
-            alive, weights = alive[kept[order]], sums[order]
+            kept, weights = net(changes.take(alive).columns, changes.until[alive], weights)
+            alive = alive[kept]
         live = changes.take(alive)
         live = Changes(live.columns, live.begin, live.until, weights)
         self._clear()

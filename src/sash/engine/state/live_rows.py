@@ -100,9 +100,8 @@ class LiveRows:
         if not self._negatives:
             return everything
         kept, sums = net(columns, untils, weights)
-        order = np.argsort(kept)
-        left = everything.take(kept[order])
-        return Changes(left.columns, left.begin, left.until, sums[order])
+        left = everything.take(kept)
+        return Changes(left.columns, left.begin, left.until, sums)
 
     def replace(self, contents: Changes) -> None:
         """Forget everything and keep these rows instead."""

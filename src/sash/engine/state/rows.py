@@ -16,6 +16,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from sash.engine.kernels.ordering import argsort_instants
+
 _SMALL = 65_536
 """Segments are joined with their neighbours up to this many rows."""
 
@@ -88,7 +90,9 @@ class Rows:
 
     def _take_apart(self, numbers: np.ndarray) -> list[pa.Array]:
         """Segment by segment, then back into the order asked for."""
-        order = np.argsort(numbers, kind="stable")
+        order = argsort_instants(numbers)
+        if order is None:
+            order = np.arange(len(numbers))
         wanted = numbers[order]
         cuts = np.searchsorted(wanted, self._starts[1:])
         bounds = [0, *cuts.tolist(), len(wanted)]

@@ -52,7 +52,7 @@ class Tape:
     def grow_to(self, count: int, fill: int) -> None:
         """Add entries of the value `fill` until there are `count`."""
         if count > len(self):
-            self.append(np.full(count - len(self), fill, self._buffer.dtype))
+            self.append(np.full((count - len(self), *self._line), fill, self._buffer.dtype))
 
     def keep(self, alive: np.ndarray) -> None:
         """Keep only the entries marked, numbered from 0."""

@@ -1,0 +1,172 @@
+"""Mistakes put into the engine on purpose: does the suite catch each of them?
+
+Each mistake is a small change of one file, made in a copy of the sources; the fast tests then run on
+the copy and must fail. First they run on an unchanged copy and must pass.
+
+    python scripts/seeded_mistakes.py [part of a name ...]
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ENGINE = "src/sash/engine"
+TESTS = ("tests/test_fixtures.py", "tests/test_random_queries.py")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What goes wrong, where, and by which change of the text (which must occur exactly once)."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+
+    def seed(self, root: Path) -> None:
+        """Make the change in a copy of the sources."""
+        path = root / self.file
+        text = path.read_text(encoding="utf-8")
+        if text.count(self.right) != 1:
+            found = text.count(self.right)
+            raise SystemExit(f"'{self.name}' is out of date: its text occurs {found} times in {self.file}")
+        path.write_text(text.replace(self.right, self.wrong), encoding="utf-8")
+        if "/kernels/" in self.file:
+            # Compiled kernels remember their own file only, not the kernels they call.
+            shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
+
+
+MISTAKES = (
+    Mistake(
+        "an off-by-one at an expiry: RANGE holds rows one tick too long",
+        f"{ENGINE}/operators/range_window.py",
+        "    return begin + length\n\n\ndef _next_multiple",
+        "    return begin + length + 1\n\n\ndef _next_multiple",
+    ),
+    Mistake(
+        "a slide that rounds down instead of up",
+        f"{ENGINE}/operators/range_window.py",
+        "up = -(-instants // slide) * slide",
+        "up = instants // slide * slide",
+    ),
+    Mistake(
+        "a lost retraction: EXCEPT and INTERSECT forget to take a row back",
+        f"{ENGINE}/kernels/presence.py",
+        "                out_weights[written] = -before\n                written += 1",
+        "                out_weights[written] = -before",
+    ),
+    Mistake(
+        "a missed net: changes of one instant are not added up",
+        f"{ENGINE}/differences.py",
+        "return deltas.netted() if self._nets else deltas",
+        "return deltas",
+    ),
+    Mistake(
+        "a wrong tie: top-k takes the later of equal rows first",
+        f"{ENGINE}/kernels/heaps.py",
+        "            return bool((data[x] < data[y]) != (flip != 0))",
+        "            return bool((data[x] < data[y]) == (flip != 0))",
+    ),
+    Mistake(
+        "a count window that keeps one row too many",
+        f"{ENGINE}/operators/rows_window.py",
+        "        size = self.window.rows\n        assert size is not None",
+        "        size = self.window.rows\n        assert size is not None\n        size += 1",
+    ),
+    Mistake(
+        "a join that multiplies no weights: negative rows make positive results",
+        f"{ENGINE}/operators/join.py",
+        "                weights *= kept.weights(numbers)",
+        "                weights *= np.abs(kept.weights(numbers))",
+    ),
+    Mistake(
+        "a NULL that equals a NULL in a join",
+        f"{ENGINE}/operators/join.py",
+        "        return changes if nulls is None else changes.filter(~nulls)",
+        "        return changes",
+    ),
+    Mistake(
+        "an anti-join that does not let rows come back when their partner ends",
+        f"{ENGINE}/kernels/presence.py",
+        "                    if appears:\n                        shown[k] = written",
+        "                    if appears and not anti:\n                        shown[k] = written",
+    ),
+    Mistake(
+        "a group that stays when its last row has gone",
+        f"{ENGINE}/kernels/aggregating.py",
+        "out_kind[written] = 1 if ints[group, 0] > 0 or lasting else 2",
+        "out_kind[written] = 1 if ints[group, 0] >= 0 or lasting else 2",
+    ),
+    Mistake(
+        "a delta-star that forgets the row which outlives the one in the answer",
+        f"{ENGINE}/kernels/presence.py",
+        "        elif until > longest[slot]:\n            longest[slot] = until\n",
+        "        elif until > longest[slot]:\n            longest[slot] = longest[slot]\n",
+    ),
+    Mistake(
+        "a table seen one tick too late by the rows of that instant",
+        f"{ENGINE}/operators/table_join.py",
+        "        at = self._timestamps(rows)[asking]",
+        "        at = self._timestamps(rows)[asking] - 1",
+    ),
+    Mistake(
+        "ISTREAM-RESTORE that reports at the slide before",
+        f"{ENGINE}/operators/to_stream.py",
+        "told = -(-stream.begin // self.slide) * self.slide",
+        "told = stream.begin // self.slide * self.slide",
+    ),
+    Mistake(
+        "DSTREAM that streams what came",
+        f"{ENGINE}/operators/to_stream.py",
+        "gone = deltas.take(np.flatnonzero(deltas.change < 0))",
+        "gone = deltas.take(np.flatnonzero(deltas.change > 0))",
+    ),
+)
+
+
+def passes(source: Path, tests: Sequence[str]) -> bool:
+    """Whether the tests pass on a copy of the sources."""
+    environment = os.environ | {"PYTHONPATH": str(source / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"the tests could not run:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done.returncode == 0
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Seed one mistake after another; 0 if each was caught."""
+    chosen = [each for each in MISTAKES if not wanted or any(word in each.name for word in wanted)]
+    missed = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "right"
+        shutil.copytree(ROOT / "src", copy / "src")
+        if not passes(copy, TESTS):
+            print("The tests fail without any mistake seeded; mend that first.")
+            return 2
+        for number, mistake in enumerate(chosen, 1):
+            started = time.monotonic()
+            seeded = Path(folder) / str(number)
+            shutil.copytree(copy / "src", seeded / "src")
+            mistake.seed(seeded)
+            caught = not passes(seeded, TESTS)
+            shutil.rmtree(seeded)
+            word = "caught" if caught else "MISSED"
+            print(f"{number:>3}  {word}  {mistake.name} ({time.monotonic() - started:.0f} s)", flush=True)
+            if not caught:
+                missed.append(mistake)
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} seeded mistakes were caught.")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
