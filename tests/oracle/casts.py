@@ -36,6 +36,8 @@ def fit(value: Any, type_: pa.DataType) -> object:
         with localcontext(_WIDE):
             number = Decimal(value).quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP)
             return number if abs(number) < Decimal(10) ** (type_.precision - type_.scale) else None
+    if pa.types.is_date(type_) and isinstance(value, datetime):
+        return value.date()
     return value  # type: ignore[no-any-return]
 
 
@@ -125,9 +127,10 @@ _TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MOMENT = re.compile(
-    r"(\d{4})-(\d{1,2})(?:-(\d{1,2})(?:[ T]"
-    r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)?)?)?"
+    r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T]"
+    r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)?)?)?)?"
 )
+_DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?")
 
 
 def _from_text(value: str, target: pa.DataType) -> object:
@@ -146,10 +149,10 @@ def _from_text(value: str, target: pa.DataType) -> object:
         return fit(Decimal(value), target) if _NUMBER.fullmatch(value) else None
     if pa.types.is_binary(target):
         return value.encode()
-    moment = _moment(value)
     if pa.types.is_date(target):
-        return None if moment is None else moment.date()
-    return moment
+        day = _DAY.fullmatch(value)
+        return None if day is None else date(*(int(part or 1) for part in day.groups()))
+    return _moment(value)
 
 
 def _moment(value: str) -> datetime | None:
@@ -159,7 +162,7 @@ def _moment(value: str) -> datetime | None:
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     micros = int((fraction or "").ljust(6, "0")[:6])
     moment = datetime(
-        int(year), int(month), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), micros
+        int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), micros
     )
     if zone in (None, "Z"):
         return moment

@@ -57,7 +57,33 @@ def _sign(value: Any) -> float:
 
 
 def _positive_log(log: Callable[[float], float]) -> Callable[[Any], float | None]:
-    return lambda value: log(value) if value > 0 else None
+    return lambda value: None if value <= 0 else log(value)
+
+
+def _as_java(function: Callable[..., float]) -> Callable[..., float]:
+    """NaN outside a function's range, an infinity where the result is too large."""
+
+    def computed(*values: float) -> float:
+        try:
+            return function(*values)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return -math.inf if function is math.sinh and values[0] < 0 else math.inf
+
+    return computed
+
+
+def _power(value: float, power: float) -> float:
+    if value == 0 and power < 0:
+        odd = power == int(power) and int(power) % 2 == 1
+        return math.copysign(math.inf, value) if odd else math.inf
+    try:
+        return math.pow(value, power)
+    except OverflowError:
+        return -math.inf if value < 0 and int(power) % 2 == 1 else math.inf
+    except ValueError:
+        return math.nan
 
 
 def _padded(left: bool) -> Callable[..., str]:
@@ -85,6 +111,8 @@ def _truncated(unit: str, value: datetime) -> datetime:
     if unit in ("week",):
         day = value.date() - timedelta(days=value.weekday())
         return datetime(day.year, day.month, day.day)
+    if unit == "quarter":
+        return datetime(value.year, (value.month - 1) // 3 * 3 + 1, 1)
     order = ["year", "month", "day", "hour", "minute", "second"]
     aliases = {"yyyy": "year", "yy": "year", "mon": "month", "mm": "month", "dd": "day"}
     kept = order.index(aliases.get(unit, unit)) + 1
@@ -94,8 +122,14 @@ def _truncated(unit: str, value: datetime) -> datetime:
 
 def _log(base: float, value: float | None) -> float | None:
     if value is None:
-        return math.log(base) if base > 0 else None
-    return math.log(value) / math.log(base) if value > 0 and base > 0 else None
+        return None if base <= 0 else math.log(base)
+    return None if value <= 0 or base <= 0 else math.log(value) / math.log(base)
+
+
+def _locate(part: str, value: str, start: int) -> int:
+    if start <= 0:
+        return 0
+    return value.find(part, start - 1) + 1 if part else 1
 
 
 def _split_part(value: str, separator: str, place: int) -> str | None:
@@ -135,7 +169,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "endswith": str.endswith,
     "contains": lambda value, part: part in value,
     "instr": lambda value, part: value.find(part) + 1,
-    "locate": lambda part, value, start=1: value.find(part, start - 1) + 1 if start > 0 else 0,
+    "locate": lambda part, value, start=1: _locate(part, value, start),
     "lpad": _padded(left=True),
     "rpad": _padded(left=False),
     "ascii": lambda value: ord(value[0]) if value else 0,
@@ -145,26 +179,26 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sign": _sign,
     "sqrt": lambda value: math.sqrt(value) if value >= 0 else math.nan,
     "cbrt": lambda value: math.copysign(abs(value) ** (1 / 3), value),
-    "exp": math.exp,
+    "exp": _as_java(math.exp),
     "ln": _positive_log(math.log),
     "log10": _positive_log(math.log10),
     "log2": _positive_log(math.log2),
-    "power": lambda value, power: float(value) ** float(power),
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
+    "power": _power,
+    "sin": _as_java(math.sin),
+    "cos": _as_java(math.cos),
+    "tan": _as_java(math.tan),
+    "asin": _as_java(math.asin),
+    "acos": _as_java(math.acos),
+    "atan": _as_java(math.atan),
     "atan2": math.atan2,
-    "degrees": math.degrees,
-    "radians": math.radians,
+    "degrees": _as_java(math.degrees),
+    "radians": _as_java(math.radians),
     "isnan": lambda value: value != value,
     "nanvl": lambda value, other: other if value != value else value,
     "log": lambda base, value=None: _log(base, value),
-    "sinh": math.sinh,
-    "cosh": math.cosh,
-    "tanh": math.tanh,
+    "sinh": _as_java(math.sinh),
+    "cosh": _as_java(math.cosh),
+    "tanh": _as_java(math.tanh),
     "pi": lambda: math.pi,
     "e": lambda: math.e,
     "bitwise_and": lambda a, b: a & b,
@@ -181,6 +215,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dayofweek": lambda value: value.isoweekday() % 7 + 1,
     "dayofyear": lambda value: value.timetuple().tm_yday,
     "weekofyear": lambda value: value.isocalendar()[1],
+    "timestamp_add": lambda a, b: a + b,
+    "timestamp_subtract": lambda a, b: a - b,
+    "timestamp_difference": lambda a, b: a - b,
     "date_add": _add_days,
     "date_sub": lambda value, days: _add_days(value, -days),
     "datediff": lambda end, start: (end - start).days,

@@ -74,12 +74,22 @@ def _call(call: Call, row: Row) -> object:
         return _COMPARISONS[name](left, right)
     if name in _ARITHMETIC:
         return _arithmetic(name, values, call.type)
+    if name in ("shiftleft", "shiftright"):
+        return _shifted(name, *values, call.type.bit_width)
     if name in FUNCTIONS:
         try:
             return fit(FUNCTIONS[name](*values), call.type)
         except (ArithmeticError, ValueError, re_error):
             return None
     raise NotImplementedError(f"the oracle does not know the function {name!r}")
+
+
+def _shifted(name: str, number: Any, places: Any, width: int) -> int:
+    """Bits moved by the places modulo the width; what leaves at the top is lost, the sign stays below."""
+    if name == "shiftright":
+        return int(number >> places % width)
+    kept = (number << places % width) & (1 << width) - 1
+    return int(kept - (1 << width) if kept >> (width - 1) else kept)
 
 
 def _and(call: Call, row: Row) -> object:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 __all__ = ["Circuit", "Measure", "Watch"]
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from sash.engine.compile import operator_for, reads
@@ -27,6 +28,10 @@ from sash.lifetimes import BEGINNING, Changes, Instant
 from sash.plan.keys import nets
 from sash.plan.nodes import Node, Source, TableScan
 from sash.plan.patterns import Pattern, pattern
+
+
+STRIDE_ROWS = 32_768
+"""About how many rows a circuit takes at once."""
 
 
 class Watch(Protocol):
@@ -112,7 +117,15 @@ class Circuit:
         return operator.step([self._live(i) for i in self._places[place].inputs], self.frontier)
 
     def step(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
-        """Move to the frontier with the rows of streams and tables that begin by then."""
+        """Move to the frontier with the rows of streams and tables that begin by then.
+
+        Many rows are taken in several strides: what is at work then fits the caches, and what is
+        made on the way does not outweigh the windows.
+        """
+        for stride, part in _strides(frontier, inputs):
+            self._stride(stride, part)
+
+    def _stride(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
         before, self.frontier = self.frontier, frontier
         edges: list[Changes] = []
         for place in self._places:
@@ -152,6 +165,26 @@ class Circuit:
         for i, place in enumerate(self._places):
             if place.operator is not None:
                 place.operator.load(_under(str(i), saved))
+
+
+def _strides(
+    frontier: Instant, inputs: Mapping[str, Changes]
+) -> Iterator[tuple[Instant, Mapping[str, Changes]]]:
+    """Cut a step at instants that split its largest input evenly."""
+    largest = max(inputs.values(), key=len, default=None)
+    if largest is None or sum(map(len, inputs.values())) <= 2 * STRIDE_ROWS:
+        yield frontier, inputs
+        return
+    pieces = -(-sum(map(len, inputs.values())) // STRIDE_ROWS)
+    cuts = np.unique(largest.begin[np.arange(1, pieces) * len(largest) // pieces])
+    places = dict.fromkeys(inputs, 0)
+    for cut in [*cuts.tolist(), frontier]:
+        part = {}
+        for name, changes in inputs.items():
+            stop = int(np.searchsorted(changes.begin, cut, side="right"))
+            part[name] = changes.slice(places[name], stop)
+            places[name] = stop
+        yield cut, part
 
 
 def _brought(node: Node, inputs: Mapping[str, Changes]) -> Changes:

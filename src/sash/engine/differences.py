@@ -58,25 +58,25 @@ class Differences:
 
     def step(self, changes: Changes, frontier: Instant) -> Deltas:
         """All changes up to the frontier."""
-        before = self.live.pop(frontier)
-        ended = Deltas(before.columns, before.until, -before.weight)
-        if not self._nets and (before.weight < 0).any():
-            ended = ended.netted()  # a row and its negation end together
+        ended = self.live.pop(frontier)
         lasting = changes.until > frontier
         self.live.add(changes if lasting.all() else changes.take(np.flatnonzero(lasting)))
-        return self._net(changes, lasting, [ended])
+        return self._deltas(changes, lasting, [Deltas(ended.columns, ended.until, -ended.weight)])
 
     def within(self, changes: Changes, frontier: Instant) -> Deltas:
         """The same for an edge whose rows end within a step or by negative rows: nothing is held."""
-        return self._net(changes, changes.until > frontier, [])
+        return self._deltas(changes, changes.until > frontier, [])
 
-    def _net(self, changes: Changes, lasting: np.ndarray, ended: list[Deltas]) -> Deltas:
-        parts = [Deltas(changes.columns, changes.begin, changes.weight), *ended]
+    def _deltas(self, changes: Changes, lasting: np.ndarray, ended: list[Deltas]) -> Deltas:
         if not lasting.all():
             short = changes.take(np.flatnonzero(~lasting))
-            parts.append(Deltas(short.columns, short.until, -short.weight))
-        deltas = _in_time_order(parts)
-        return deltas.netted() if self._nets else deltas
+            ended.append(Deltas(short.columns, short.until, -short.weight))
+        begun = Deltas(changes.columns, changes.begin, changes.weight)
+        if self._nets:
+            return _in_time_order([begun, *ended]).netted()
+        if any((part.change > 0).any() for part in ended):
+            ended = [_in_time_order(ended).netted()]  # a row and its negation end together
+        return _in_time_order([begun, *ended])
 
     def save(self, frontier: Instant) -> dict[str, pa.Table]:
         """The rows whose ends are to come."""

@@ -101,7 +101,7 @@ def _spread(
     size = count.astype(np.float64)
     freedom = size - 1 if function.endswith("_samp") else size
     apart = np.empty(len(count))
-    spreads(count, np.ascontiguousarray(floats), apart)
+    spreads(np.ascontiguousarray(count), np.ascontiguousarray(floats), apart)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.maximum(apart, 0.0) / size / freedom
         if pa.types.is_decimal(argument):

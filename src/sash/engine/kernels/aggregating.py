@@ -15,6 +15,7 @@ from sash.engine.kernels.compiler import (
     int64,
     kernel,
     reads_i64,
+    reads_words,
     writes_i64,
     writes_table_f64,
     writes_table_i64,
@@ -22,6 +23,7 @@ from sash.engine.kernels.compiler import (
 from sash.engine.kernels.triples import TERMS, add_triples
 
 _NEVER = 2**63 - 1
+_TRIAL = 4096
 
 
 @kernel(int64(reads_i64))
@@ -55,6 +57,8 @@ def merge_partials(
 ) -> int:
     """Add up rows of one group and lifetime; gives how many partials were written, in order of begin.
 
+    Gives up, with -1, when the first thousands of rows hardly ever meet.
+
     `last` [groups] remembers each group's latest partial from this call or an earlier one: it is
     believed only if that partial is the group's own. Rows of a group whose ends alternate are
     merged less, never wrongly.
@@ -63,6 +67,8 @@ def merge_partials(
     lanes = ints.shape[1]
     real = floats.shape[1] > 0
     for i in range(len(groups)):
+        if i == _TRIAL and 4 * used > 3 * i:
+            return -1
         group = groups[i]
         at = last[group]
         if at < used and out_groups[at] == group and out_begin[at] == begin[i] and out_until[at] == until[i]:
@@ -181,7 +187,7 @@ def sweep_groups(
 
 @kernel(
     int64(
-        writes_table_i64, writes_table_i64, int64, writes_i64, writes_i64,
+        writes_table_i64, reads_words, int64, writes_i64, writes_i64, writes_i64,
         writes_i64, writes_i64, writes_i64, writes_i64, writes_i64,
     )
 )  # fmt: skip
@@ -192,6 +198,7 @@ def link_lifetimes(
     current: np.ndarray,
     opened: np.ndarray,
     out_states: np.ndarray,
+    out_groups: np.ndarray,
     out_begin: np.ndarray,
     out_until: np.ndarray,
     out_weight: np.ndarray,
@@ -223,14 +230,14 @@ def link_lifetimes(
             if opened[group] >= 0:
                 out_until[opened[group]] = now
             else:
-                out_states[written], out_begin[written] = before, now
+                out_states[written], out_groups[written], out_begin[written] = before, group, now
                 out_until[written], out_weight[written] = forever, -1
                 written += 1
         if kind == 1:
             if before < 0:
                 living[0] += 1
             current[group], opened[group] = i, written
-            out_states[written], out_begin[written] = i, now
+            out_states[written], out_groups[written], out_begin[written] = i, group, now
             out_until[written], out_weight[written] = forever, 1
             written += 1
         else:

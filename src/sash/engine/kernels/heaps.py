@@ -8,8 +8,11 @@ Order: `words` first, then the nodes' bytes in an arena, `starts` to `ends`; `fl
 
 from __future__ import annotations
 
-__all__ = ["build_heaps", "improving", "insert", "less", "pop_least", "sweep_extremes"]
+__all__ = ["build_heaps", "improving", "inlined", "insert", "less", "meld", "pop_least", "sweep_extremes"]
 
+from typing import Any
+
+import numba
 import numpy as np
 
 from sash.engine.kernels.compiler import (
@@ -27,7 +30,12 @@ from sash.engine.kernels.compiler import (
 _ORDER = (reads_u64, reads_i64, reads_i64, reads_u8, int64)
 
 
-@kernel(boolean(int64, int64, *_ORDER))
+def inlined(function: Any) -> Any:
+    """Copy a function into the kernels that use it: passing it their arrays would cost more than it does."""
+    return numba.njit(inline="always", error_model="numpy")(function)
+
+
+@inlined
 def less(
     a: int, b: int, words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray, flip: int
 ) -> bool:
@@ -43,8 +51,8 @@ def less(
     return bool(ends[b] - y > ends[a] - x) if flip == 0 else bool(ends[a] - x > ends[b] - y)
 
 
-@kernel(int64(int64, int64, writes_i64, writes_i64, *_ORDER))
-def _meld(
+@inlined
+def meld(
     a: int, b: int, child: np.ndarray, sibling: np.ndarray,
     words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray, flip: int,
 ) -> int:  # fmt: skip
@@ -60,14 +68,14 @@ def _meld(
     return a
 
 
-@kernel((int64, int64, writes_i64, writes_i64, writes_i64, *_ORDER))
+@inlined
 def insert(
     node: int, group: int, root: np.ndarray, child: np.ndarray, sibling: np.ndarray,
     words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray, flip: int,
 ) -> None:  # fmt: skip
     """Put a node that is in no heap into its group's."""
     child[node], sibling[node] = -1, -1
-    root[group] = _meld(root[group], node, child, sibling, words, starts, ends, data, flip)
+    root[group] = meld(root[group], node, child, sibling, words, starts, ends, data, flip)
 
 
 @kernel((int64, writes_i64, writes_i64, writes_i64, *_ORDER))
@@ -85,14 +93,14 @@ def pop_least(
         sibling[first] = -1
         if second >= 0:
             sibling[second] = -1
-            first = _meld(first, second, child, sibling, words, starts, ends, data, flip)
+            first = meld(first, second, child, sibling, words, starts, ends, data, flip)
         sibling[first] = pairs
         pairs = first
     whole = np.int64(-1)
     while pairs >= 0:
         following = sibling[pairs]
         sibling[pairs] = -1
-        whole = _meld(whole, pairs, child, sibling, words, starts, ends, data, flip)
+        whole = meld(whole, pairs, child, sibling, words, starts, ends, data, flip)
         pairs = following
     root[group] = whole
 

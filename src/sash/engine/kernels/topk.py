@@ -14,7 +14,7 @@ __all__ = ["DIRTY", "HELD", "MORE_ROOM", "PENDING", "REACH", "SHOWN", "SIZE", "S
 import numpy as np
 
 from sash.engine.kernels.compiler import int64, kernel, reads_i64, reads_u8, reads_u64, writes_i64, writes_u8
-from sash.engine.kernels.heaps import insert, less, pop_least
+from sash.engine.kernels.heaps import inlined, insert, less, pop_least
 
 SIZE, HELD, REACH, SHOWN, DIRTY, PENDING, SKIPPED = 0, 1, 2, 3, 4, 5, 6
 """Rows in `best`; nodes in the heap, dead ones too; how many of `best` the last look went through;
@@ -28,7 +28,7 @@ _ORDER = (reads_u64, reads_i64, reads_i64, reads_u8)
 _HEAPS = (writes_i64, writes_i64, writes_i64)
 
 
-@kernel(int64(int64, reads_i64, int64, *_ORDER))
+@inlined
 def _position(
     row: int, best: np.ndarray, size: int,
     words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray,
@@ -44,7 +44,7 @@ def _position(
     return low
 
 
-@kernel((int64, int64, writes_i64, writes_i64, writes_u8, *_ORDER, *_HEAPS))
+@inlined
 def _enter(
     row: int, spare: int, best: np.ndarray, memo: np.ndarray, place: np.ndarray,
     words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray,

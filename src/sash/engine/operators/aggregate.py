@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.encoding import key_words
+from sash.engine.encoding import key_words, value_words
 from sash.engine.expressions import evaluate
 from sash.engine.kernels.aggregating import link_lifetimes, sweep_groups
 from sash.engine.kernels.ordering import argsort_instants
@@ -177,13 +177,12 @@ class GroupAggregate(Operator):
         """Rows with lifetimes from one change of a group's row to the next."""
         n = len(states)
         results = self._lanes.finish(ints.T, floats.T, states[:, 2] == 1, self.faults, self._extreme_values)
-        out = [np.empty(n, np.int64) for _ in range(4)]
-        written = link_lifetimes(
-            states, key_words(results, n), FOREVER, self._current, self._opened, *out, self._living
-        )
-        chosen, begin, until, weight = (part[:written] for part in out)
+        words = key_words(results, n) if any(column.null_count for column in results) else value_words(results, n)
+        out = [np.empty(n, np.int64) for _ in range(5)]
+        written = link_lifetimes(states, words, FOREVER, self._current, self._opened, *out, self._living)
+        chosen, groups, begin, until, weight = (part[:written] for part in out)
         rows = pa.array(chosen)
-        columns = (*self._keys.columns(states[chosen, 0]), *(result.take(rows) for result in results))
+        columns = (*self._keys.columns(groups), *(result.take(rows) for result in results))
         return Changes(columns, begin, until, weight)
 
     def _extreme_values(self, place: int, lane: np.ndarray) -> pa.Array:

@@ -77,23 +77,36 @@ class TopRows(Operator):
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         changes = inputs[0]
+        self._stock_up()
         skipped = self._skipped(changes, frontier)
-        left_out = changes.filter(skipped) if skipped.any() else None
         events = self._events(changes.filter(~skipped), frontier)
         if not len(events[0]):
             return Changes.empty(self.types)
-        # Rows left out for good need not be brought back.
-        self._memo[SKIPPED] = 0 if left_out is None or self.monotonic else len(left_out)
-        rows, begin, until, weight = self._sweep(events, left_out)
+        # Where rows never go, those left out are left out for good.
+        self._memo[SKIPPED] = 0 if self.monotonic else np.count_nonzero(skipped)
+        rows, begin, until, weight = self._sweep(events, changes, skipped)
         result = Changes(tuple(self._keys.columns(rows)), begin, until, weight)
         self._forget()
         return result
 
+    @property
+    def _enough(self) -> int:
+        """With so many rows in order, none is likely to be missing before the step ends."""
+        return self._need if self.monotonic else self._need + self._spare // 4
+
+    def _stock_up(self) -> None:
+        """Bring rows from the heap before they are missed."""
+        if self._memo[SIZE] < self._enough and self._memo[HELD]:
+            state, keys = self._per_row, self._bytes
+            refill(
+                len(self._best) - self._spare, self._best, self._memo, state["copies"], state["place"],
+                keys.words, keys.starts, keys.ends, keys.data, self._root, state["child"], state["sibling"],
+            )  # fmt: skip
+
     def _skipped(self, changes: Changes, frontier: Instant) -> np.ndarray:
         """Rows that cannot matter: they come after all that are kept in order, and end within the step."""
         size = int(self._memo[SIZE])
-        sure = self._need if self.monotonic else self._need + self._spare // 4
-        if not len(changes) or size < max(1, sure):
+        if not len(changes) or size < max(1, self._enough):
             return np.zeros(len(changes), np.bool_)
         last = self._best[self._need - 1 if self.monotonic and self._need else size - 1]
         after = first_words(changes.columns, self.order, len(changes)) > self._bytes.words[last]
@@ -122,11 +135,13 @@ class TopRows(Operator):
     def _events(self, changes: Changes, frontier: Instant) -> Events:
         """Beginnings and ends up to the frontier in time order; later ends go to the calendar."""
         numbers = self._numbers_of(changes)
-        self._ends.add((changes.until, numbers, changes.weight))
+        known = changes.until != FOREVER
+        if known.any():
+            self._ends.add((changes.until[known], numbers[known], changes.weight[known]))
         until, gone, weight = self._ends.pop(frontier)
         return _in_order([(changes.begin, numbers, changes.weight), (until, gone, -weight)])
 
-    def _sweep(self, events: Events, left_out: Changes | None) -> Events:
+    def _sweep(self, events: Events, changes: Changes, skipped: np.ndarray) -> Events:
         """Rows, begins, untils and weights of what is shown."""
         out = [np.empty(max(1024, 4 * min(self.limit, 1 << 20)), np.int64) for _ in range(4)]
         progress = np.zeros(3, np.int64)
@@ -143,30 +158,30 @@ class TopRows(Operator):
             if stopped == MORE_ROOM:
                 out = [roomy(part, 2 * len(part)) for part in out]
             elif stopped == UNSKIP:
-                assert left_out is not None
-                events = self._with(events, left_out, int(progress[0]), int(progress[2]))
+                now = int(progress[2])
+                left_out = changes.filter(skipped & (changes.until > now))
+                events = self._with(events, left_out, int(progress[0]), now)
                 progress[0] = 0
             else:
                 break
         state["opened"][self._tops[: self._memo[SHOWN]]] = -1
         return tuple(part[: progress[1]] for part in out)
 
-    def _with(self, events: Events, left_out: Changes, done: int, now: Instant) -> Events:
-        """The events still to come with those of the rows left out that live now or later."""
+    def _with(self, events: Events, rows: Changes, done: int, now: Instant) -> Events:
+        """The events still to come, and those of rows that were left out and live now or later."""
         self._memo[SKIPPED] = 0
-        rows = left_out.filter(left_out.until > now)
         numbers = self._numbers_of(rows)
         begins = np.maximum(rows.begin, now), numbers, rows.weight
         rest = events[0][done:], events[1][done:], events[2][done:]
         return _in_order([begins, rest, (rows.until, numbers, -rows.weight)])
 
     def _forget(self) -> None:
-        """Drop rows that are gone, once at least half are; looked for when their number has doubled."""
+        """Drop rows that are gone, once at least half are; looked for when their number is four times as large."""
         if len(self._keys) < self._look_at:
             return
         known = self._keys.known()
         left = known[self._per_row["copies"][known] != 0]
-        self._look_at = max(_FEW, 2 * len(left))
+        self._look_at = max(_FEW, 4 * len(left))
         if 2 * len(left) > len(known):
             return
         alive = np.zeros(self._keys.size, np.bool_)
@@ -216,14 +231,11 @@ class TopRows(Operator):
         self._keys.restore(columns, numbers, size)
         self._make_room()
         self._bytes.put(numbers, *row_keys(columns, self.order, len(numbers)))
-        state, keys = self._per_row, self._bytes
+        state = self._per_row
         state["copies"][numbers], state["shown"][numbers] = arrays["copies"], arrays["shown"]
         state["place"][numbers] = np.where(arrays["copies"] > 0, _HEAP, 0)
         self._build()
-        refill(
-            len(self._best) - self._spare, self._best, self._memo, state["copies"], state["place"],
-            keys.words, keys.starts, keys.ends, keys.data, self._root, state["child"], state["sibling"],
-        )  # fmt: skip
+        self._stock_up()
         tops = numbers[arrays["shown"] > 0]
         self._tops[: len(tops)] = tops
         self._memo[SHOWN], self._memo[DIRTY], self._memo[REACH] = len(tops), 0, FOREVER

@@ -36,6 +36,8 @@ def merged(begin: np.ndarray, until: np.ndarray, groups: np.ndarray, ints: np.nd
     out = [np.empty(n, np.int64) for _ in range(3)]
     out_ints, out_floats = np.empty(ints.shape, np.int64), np.empty(floats.shape, np.float64)
     used = merge_partials(groups, begin, until, ints, floats, last, *out, out_ints, out_floats)
+    if used < 0:
+        return begin, until, groups, ints, floats
     # Copies of the right size: these go on living in the calendar.
     parts = (out[1], out[2], out[0], out_ints, out_floats)
     return tuple(part[:used].copy() for part in parts)
