@@ -9,6 +9,7 @@ the copy and must fail. First they run on an unchanged copy and must pass.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,8 +68,8 @@ MISTAKES = (
     Mistake(
         "a missed net: changes of one instant are not added up",
         f"{ENGINE}/differences.py",
-        "return deltas.netted() if self._nets else deltas",
-        "return deltas",
+        "            return _in_time_order([begun, *ended]).netted()",
+        "            return _in_time_order([begun, *ended])",
     ),
     Mistake(
         "a wrong tie: top-k takes the later of equal rows first",
@@ -97,14 +98,14 @@ MISTAKES = (
     Mistake(
         "an anti-join that does not let rows come back when their partner ends",
         f"{ENGINE}/kernels/presence.py",
-        "                    if appears:\n                        shown[k] = written",
-        "                    if appears and not anti:\n                        shown[k] = written",
+        "                if rows[k, 1] > at:\n                    if appears:",
+        "                if rows[k, 1] > at and not (anti and appears):\n                    if appears:",
     ),
     Mistake(
         "a group that stays when its last row has gone",
         f"{ENGINE}/kernels/aggregating.py",
-        "out_kind[written] = 1 if ints[group, 0] > 0 or lasting else 2",
-        "out_kind[written] = 1 if ints[group, 0] >= 0 or lasting else 2",
+        "1 if ints[group, 0] > 0 or lasting else 2",
+        "1 if ints[group, 0] >= 0 or lasting else 2",
     ),
     Mistake(
         "a delta-star that forgets the row which outlives the one in the answer",
@@ -136,9 +137,10 @@ MISTAKES = (
 def passes(source: Path, tests: Sequence[str]) -> bool:
     """Whether the tests pass on a copy of the sources."""
     environment = os.environ | {"PYTHONPATH": str(source / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
+    options = ("-x", "-q", "-n", "2", "-p", "no:cacheprovider", "-k", "not compiler_off")
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
+    if done.returncode != 0 and not re.search(r"\d+ (failed|error)", done.stdout):
         raise SystemExit(f"the tests could not run:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     return done.returncode == 0
 

@@ -47,6 +47,8 @@ def changes_of_lives(lives: Sequence[Life], types: Sequence[pa.DataType]) -> Cha
     """The same as columns."""
     columns = [pa.array([life[0][i] for life in lives], type_) for i, type_ in enumerate(types)]
     begin, until, weight = (np.array([life[k] for life in lives], np.int64) for k in (1, 2, 3))
+    for part in (begin, until, weight):
+        part.flags.writeable = False  # as what comes from Arrow
     return Changes(tuple(columns), begin, until, weight)
 
 

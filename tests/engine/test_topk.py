@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from random_lifetimes import Life, alive_at, changes_of_lives, instants_of, plain, play, random_lives
 
+from random_lifetimes import Life, alive_at, changes_of_lives, instants_of, plain, play, random_lives
 from sash.engine.operators.topk import TopRows
 from sash.lifetimes import FOREVER, Changes
 from sash.plan.nodes import SortKey
@@ -45,17 +45,20 @@ def compare(a: tuple[Any, ...], b: tuple[Any, ...], order: Sequence[SortKey]) ->
     return 0
 
 
-def expected(bag: Counter[tuple[Any, ...]], order: Sequence[SortKey], limit: int, offset: int, width: int) -> Any:
+def expected(bag: Counter[Any], order: Sequence[SortKey], limit: int, offset: int, width: int) -> Any:
     named = {key.index for key in order}
     full = [*order, *(SortKey(i, False, True) for i in range(width) if i not in named)]
     rows = sorted(bag.elements(), key=cmp_to_key(lambda a, b: compare(a, b, full)))
     return Counter(tuple(map(plain, row)) for row in rows[offset : offset + limit])
 
 
-def check(lives: list[Life], types: tuple[pa.DataType, ...], order: tuple[SortKey, ...], limit: int, offset: int,
-          random: Random, monotonic: bool, cuts: int) -> None:  # fmt: skip
+def check(
+    lives: list[Life], types: tuple[pa.DataType, ...], order: tuple[SortKey, ...], limit: int, offset: int,
+    random: Random, monotonic: bool, most: int,
+) -> None:  # fmt: skip
     instants = instants_of(lives)
-    frontiers = sorted({*random.sample(instants, min(len(instants), random.randint(1, cuts))), instants[-1] + 1})
+    cuts = random.sample(instants, min(len(instants), random.randint(1, most)))
+    frontiers = sorted({*cuts, instants[-1] + 1})
     out = play(lambda: TopRows(types, order, limit, offset, monotonic), [(lives, types)], frontiers, random)
     for at in instants:
         assert alive_at(out, at) == expected(alive_at(lives, at), order, limit, offset, len(types)), at
@@ -97,7 +100,7 @@ def test_rows_left_out_come_back_when_the_first_ones_go() -> None:
     out = [
         ((row,), begin, until, weight)
         for row, begin, until, weight in zip(
-            given.columns[0].to_pylist(), given.begin.tolist(), given.until.tolist(), given.weight.tolist(), strict=True
+            given.columns[0].to_pylist(), given.begin, given.until, given.weight, strict=True
         )
     ]
     for at in range(50, 100):
@@ -111,17 +114,16 @@ def test_rows_that_are_gone_are_forgotten() -> None:
     for step in range(80):
         numbers = np.arange(400)
         begin = np.full(400, 10 * step + 1)
-        rows = Changes(
-            (pa.array(numbers), pa.array([f"{step} {n}" for n in numbers])), begin, begin + 25, np.ones(400, np.int64)
-        )
+        columns = pa.array(numbers), pa.array([f"{step} {n}" for n in numbers])
+        rows = Changes(columns, begin, begin + 25, np.ones(400, np.int64))
         given = top.step([rows], 10 * step + 10)
         assert len(given) <= 20
         largest = max(largest, top.nbytes)
     assert largest < 1_500_000
 
 
-def test_a_limit_of_nothing_and_one_of_everything() -> None:
-    for limit in (0, 10**9):
-        random = Random(limit)
-        lives = random_lives(random, lambda: (random.randint(0, 9),), 60, 40, "str")
-        check(lives, (pa.int64(),), (SortKey(0, False, True),), limit, 0, random, False, 10)
+@pytest.mark.parametrize("limit", [0, 10**9])
+def test_a_limit_of_nothing_and_one_of_everything(limit: int) -> None:
+    random = Random(limit)
+    lives = random_lives(random, lambda: (random.randint(0, 9),), 60, 40, "str")
+    check(lives, (pa.int64(),), (SortKey(0, False, True),), limit, 0, random, False, 10)

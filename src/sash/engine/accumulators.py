@@ -20,6 +20,8 @@ from sash.engine.expansions import Terms, product, whole_numbers
 from sash.engine.kernels.triples import TERMS
 
 _LOW = np.int64(0xFFFFFFFF)
+_LARGE, _DOWN = 2.0**960, 2.0**-64
+_SQUARED = 2.0**480
 
 
 @dataclass(eq=False)
@@ -28,10 +30,16 @@ class Feature:
 
     ints: int = 0
     triples: int = 0
+    scale: float = 1.0
+    """What doubles are multiplied by before they are added."""
 
     def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
-        """What each row adds, into `ints` [n, ints] and `floats` [n, 3 * triples], both zero; NULLs add nothing."""
+        """What each row adds, into `ints` [n, i] and `floats` [n, f], all zero so far; NULLs add nothing."""
         raise NotImplementedError  # every feature answers
+
+    def shrink(self, values: pa.Array) -> float:
+        """What float lanes must be multiplied by before these values are written; rarely not 1."""
+        return 1.0
 
 
 @dataclass(eq=False)
@@ -76,15 +84,25 @@ class DecimalSum(Feature):
 class RealSum(Feature):
     """Doubles in a triple; NaN and infinities are counted apart, so that they leave with their rows.
 
-    The integer lane counts +inf and NaN in its low half, -inf and NaN in its high half.
+    The integer lane counts +inf and NaN in its low half, -inf and NaN in its high half. From the first
+    number on whose sums could overflow, all are scaled down, so that a sum comes back into range when
+    its large numbers leave.
     """
 
     ints: int = 1
     triples: int = 1
 
     def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
-        numbers = _finite(_plain(values).astype(np.float64, copy=False), weight, ints[:, 0])
-        _write_terms([numbers], weight, floats)
+        numbers = _finite(_doubles(values), weight, ints[:, 0])
+        _write_terms([numbers * self.scale], weight, floats)
+
+    def shrink(self, values: pa.Array) -> float:
+        if self.scale == 1.0:
+            numbers = np.abs(_doubles(values))
+            if np.max(numbers, where=np.isfinite(numbers), initial=0.0) >= _LARGE:
+                self.scale = _DOWN
+                return self.scale
+        return 1.0
 
 
 @dataclass(eq=False)
@@ -92,7 +110,8 @@ class Spread(Feature):
     """Sum and sum of squares, each in a triple: exact for integers, 48 digits for all else.
 
     What cancels when variance is computed from them is far less than that. Decimals count as whole
-    numbers here.
+    numbers here. The integer lane counts NaN and infinities in its high half, and in its low half
+    numbers whose squares might overflow.
     """
 
     ints: int = 1
@@ -100,7 +119,11 @@ class Spread(Feature):
 
     def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
         terms = _as_terms(values)
-        terms[0] = _finite(terms[0], weight, ints[:, 0])
+        usual = np.abs(terms[0]) < _SQUARED  # false for NaN
+        if not usual.all():
+            strange = np.isfinite(terms[0])
+            ints[:, 0] = np.where(usual, 0, np.where(strange, 1, 1 << 32)) * weight
+            terms = [np.where(usual, term, 0.0) for term in terms]
         _write_terms(terms, weight, floats[:, :TERMS])
         _write_terms(product(terms, terms), weight, floats[:, TERMS:])
 
@@ -118,6 +141,11 @@ def feature_for(kind: str, type_: pa.DataType) -> Feature:
     return RealSum()
 
 
+def _doubles(values: pa.Array) -> np.ndarray:
+    """Floats of any width as doubles, 0 where NULL."""
+    return _plain(values).astype(np.float64, copy=False)
+
+
 def _plain(values: pa.Array) -> np.ndarray:
     """Numbers as NumPy has them, 0 where NULL."""
     if pa.types.is_null(values.type):
@@ -131,7 +159,7 @@ def _decimal_halves(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """The high and the low 64 bits of unscaled decimals, 0 where NULL."""
     if not len(values):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    raw = np.frombuffer(values.buffers()[1], np.int64).reshape(-1, 2)[values.offset : values.offset + len(values)]
+    raw = np.frombuffer(values.buffers()[1], np.int64, 2 * len(values), 16 * values.offset).reshape(-1, 2)
     missing = any_null([values])
     if missing is None:
         return raw[:, 1], raw[:, 0]
@@ -145,7 +173,7 @@ def _as_terms(values: pa.Array) -> list[np.ndarray]:
     numbers = _plain(values)
     if numbers.dtype.kind == "i":
         return whole_numbers(numbers.astype(np.int64, copy=False))
-    return [numbers.astype(np.float64, copy=False)]
+    return [_doubles(values)]
 
 
 def _finite(numbers: np.ndarray, weight: np.ndarray, strange: np.ndarray) -> np.ndarray:

@@ -77,7 +77,8 @@ def quotient(a: Terms, count: np.ndarray) -> np.ndarray:
     first = a[0] / count
     p, e = two_product(first, count)
     rest = (a[0] - p) - e + a[1]
-    return first + np.where(np.isfinite(rest), rest, 0.0) / count
+    better: np.ndarray = first + np.where(np.isfinite(rest), rest, 0.0) / count
+    return better
 
 
 def whole_numbers(high: np.ndarray, low: np.ndarray | None = None) -> list[np.ndarray]:

@@ -24,7 +24,7 @@ _LOW = np.int64(0xFFFFFFFF)
 
 def finish(
     function: str, argument: pa.DataType, type_: pa.DataType,
-    count: np.ndarray, ints: np.ndarray, floats: np.ndarray, fresh: np.ndarray, faults: Faults,
+    count: np.ndarray, ints: np.ndarray, floats: np.ndarray, scale: float, fresh: np.ndarray, faults: Faults,
 ) -> pa.Array:  # fmt: skip
     """The column of an aggregate over an argument of a type; faults are counted where `fresh`."""
     if function == "count":
@@ -38,7 +38,7 @@ def finish(
         if function == "sum":
             return _integer_sum(count, high, low, fresh, faults)
         return _integer_mean(count, high, low)
-    return _reals(function, count, ints, floats)
+    return _reals(function, count, ints, floats, scale)
 
 
 def _column(values: np.ndarray, missing: np.ndarray) -> pa.Array:
@@ -73,24 +73,19 @@ def _integer_mean(count: np.ndarray, high: np.ndarray, low: np.ndarray) -> pa.Ar
     return _column(mean, count == 0)
 
 
-def _strange(ints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whether anything that is +inf or NaN, and -inf or NaN, is among the values."""
-    return (ints[0] & _LOW) != 0, (ints[0] >> 32) != 0
-
-
 def _with_strange(result: np.ndarray, ints: np.ndarray) -> np.ndarray:
     if not ints[0].any():
         return result
-    upward, downward = _strange(ints)
+    upward, downward = (ints[0] & _LOW) != 0, (ints[0] >> 32) != 0
     result = np.where(upward, np.inf, np.where(downward, -np.inf, result))
     return np.where(upward & downward, np.nan, result)
 
 
-def _reals(function: str, count: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> pa.Array:
-    result = floats[0]
-    if function == "avg":
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            result = quotient(floats, count.astype(np.float64))
+def _reals(function: str, count: np.ndarray, ints: np.ndarray, floats: np.ndarray, scale: float) -> pa.Array:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        mean = function == "avg"
+        result = quotient(list(floats), count.astype(np.float64)) if mean else floats[0]
+        result = result / scale
     return _column(_with_strange(result, ints) + 0.0, count == 0)
 
 
@@ -107,7 +102,9 @@ def _spread(
         if pa.types.is_decimal(argument):
             variance = variance / float(10 ** (2 * argument.scale))
         result = np.sqrt(variance) if function.startswith("stddev") else variance
-    result = np.where(ints[0] != 0, np.nan, result)
+    if ints[0].any():
+        large, strange = (ints[0] & _LOW) != 0, (ints[0] >> 32) != 0
+        result = np.where(strange, np.nan, np.where(large, np.inf, result))
     return _column(result, freedom <= 0)
 
 

@@ -45,6 +45,15 @@ class Feed:
         """The feature of a kind."""
         return next(placed for placed in self.parts if placed.kind == kind)
 
+    def shrinking(self, values: pa.Array) -> list[tuple[slice, float]]:
+        """Which float lanes must be multiplied by what before these values can be written."""
+        factors = [(placed, placed.feature.shrink(values)) for placed in self.parts]
+        return [
+            (slice(placed.float_at, placed.float_at + TERMS * placed.feature.triples), factor)
+            for placed, factor in factors
+            if factor != 1.0
+        ]
+
     def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
         """What each row adds to the lanes [n, lanes] of this feed."""
         for placed in self.parts:
@@ -134,4 +143,18 @@ class Lanes:
         own_ints = ints[placed.int_at : placed.int_at + placed.feature.ints]
         own_floats = floats[placed.float_at : placed.float_at + TERMS * placed.feature.triples]
         count = ints[feed.parts[0].int_at]
-        return finish(call.function, argument.type, call.type, count, own_ints, own_floats, fresh, faults)
+        scale = placed.feature.scale
+        return finish(
+            call.function, argument.type, call.type, count, own_ints, own_floats, scale, fresh, faults
+        )
+
+    @property
+    def scales(self) -> list[float]:
+        """Each feature's scale, to be saved with the lanes."""
+        return [placed.feature.scale for feed in self.feeds for placed in feed.parts]
+
+    def restore_scales(self, scales: Sequence[float]) -> None:
+        """Take over what `scales` gave."""
+        placed = [placed for feed in self.feeds for placed in feed.parts]
+        for each, scale in zip(placed, scales, strict=True):
+            each.feature.scale = scale

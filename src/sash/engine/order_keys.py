@@ -42,7 +42,7 @@ def _decimal_words(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """The high word of unscaled decimals with its sign turned, and the low word: in order together."""
     if not len(column):
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
-    raw = np.frombuffer(column.buffers()[1], np.uint64).reshape(-1, 2)[column.offset : column.offset + len(column)]
+    raw = np.frombuffer(column.buffers()[1], np.uint64, 2 * len(column), 16 * column.offset).reshape(-1, 2)
     return raw[:, 1] ^ _SIGN, np.ascontiguousarray(raw[:, 0])
 
 
@@ -144,8 +144,8 @@ def first_words(columns: Sequence[pa.Array], order: Sequence[SortKey], length: i
     key = order[0]
     column = columns[key.index]
     words = ~prefixes(column) if key.descending else prefixes(column)
-    if column.null_count:
-        nulls = any_null([column])
+    nulls = any_null([column])
+    if nulls is not None:
         words = np.where(nulls, np.uint64(0) if key.nulls_first else _MOST, words)
     return words
 

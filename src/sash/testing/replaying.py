@@ -112,7 +112,7 @@ class Player:
                     raise AssertionError(
                         f"line {step.lines[0] + 1}, {step.kind} {step.name}: {error}"
                     ) from None
-                if step.acts:
+                if self.reading.saves and (self.queries or step.kind == "push"):
                     self._save_and_load()
         return self._finish()
 
@@ -225,8 +225,6 @@ class Player:
         assert shown == expected, "the plan is\n" + "\n".join(shown) + "\nand not\n" + "\n".join(expected)
 
     def _save_and_load(self) -> None:
-        if not self.reading.saves:
-            return
         path = self.folder / f"{self.saves}.sash"
         self.saves += 1
         self.session.save(path)

@@ -38,7 +38,7 @@ def count_runs(values: np.ndarray) -> int:
 
 @kernel(
     int64(
-        reads_i64, reads_i64, reads_i64, writes_table_i64, writes_table_f64, writes_i64,
+        reads_i64, reads_i64, reads_i64, reads_words, writes_table_f64, writes_i64,
         writes_i64, writes_i64, writes_i64, writes_table_i64, writes_table_f64,
     )
 )  # fmt: skip
@@ -89,8 +89,8 @@ def merge_partials(
 
 @kernel(
     int64(
-        reads_i64, reads_i64, writes_table_i64, writes_table_f64,
-        reads_i64, reads_i64, writes_table_i64, writes_table_f64,
+        reads_i64, reads_i64, reads_words, writes_table_f64,
+        reads_i64, reads_i64, reads_words, writes_table_f64,
         writes_table_i64, writes_table_f64, reads_i64, int64, int64,
         int64, writes_i64, writes_i64, writes_table_i64, writes_table_i64, writes_table_f64,
     )

@@ -9,7 +9,9 @@ The numbers that go on from call to call are in `memo` [8], by the names below.
 
 from __future__ import annotations
 
-__all__ = ["DIRTY", "HELD", "MORE_ROOM", "PENDING", "REACH", "SHOWN", "SIZE", "SKIPPED", "UNSKIP", "refill", "sweep_top"]
+__all__ = [
+    "DIRTY", "HELD", "MORE_ROOM", "REACH", "SHOWN", "SIZE", "SKIPPED", "UNSKIP", "refill", "sweep_top",
+]  # fmt: skip
 
 import numpy as np
 
@@ -97,8 +99,8 @@ def refill(
 
 @kernel(
     int64(
-        int64, int64, int64, int64, reads_i64, writes_i64, reads_i64, writes_i64, writes_i64, writes_i64, writes_i64,
-        writes_i64, writes_i64, writes_i64, writes_i64, writes_i64, int64,
+        int64, int64, int64, int64, reads_i64, writes_i64, reads_i64, writes_i64, writes_i64, writes_i64,
+        writes_i64, writes_i64, writes_i64, writes_i64, writes_i64, writes_i64, int64,
     )
 )  # fmt: skip
 def _show(
@@ -197,9 +199,7 @@ def sweep_top(
                 continue
             if place[row] == 0:
                 if copies[row] > 0:
-                    _enter(
-                        row, spare, best, memo, place, words, starts, ends, data, root, child, sibling
-                    )
+                    _enter(row, spare, best, memo, place, words, starts, ends, data, root, child, sibling)
             elif place[row] == _BEST:
                 at = _position(row, best, memo[SIZE], words, starts, ends, data)
                 if at < memo[REACH]:

@@ -75,7 +75,7 @@ class GroupAggregate(Operator):
         self._extremes = [
             Extremes(feed.argument.type, feed.largest, self.monotonic) for feed in self._lanes.extremes
         ]
-        self._ints, self._floats = np.zeros((16, self._lanes.ints), np.int64), np.zeros((16, self._lanes.floats))
+        self._ints, self._floats = self._room(16)
         self._mark, self._last, self._opened = (np.zeros(16, np.int64) for _ in range(3))
         self._current, self._living = np.full(16, -1, np.int64), np.zeros(1, np.int64)
         self._born, self._stamp, self._look_at = False, 0, _FEW
@@ -112,11 +112,14 @@ class GroupAggregate(Operator):
         for feed, distinct in zip(self._lanes.feeds, self._distinct, strict=True):
             values = argument(feed.argument)
             if distinct is None:
+                self._shrink(feed.shrinking(values))
                 feed.write(values, changes.weight, ints, floats)
                 continue
-            at, moved, values, signs = distinct.step(*not_null(changes.with_columns([values]), groups), frontier)
+            rows = not_null(changes.with_columns([values]), groups)
+            at, moved, values, signs = distinct.step(*rows, frontier)
             if len(at):
                 extra.append((at, moved, *self._room(len(at))))
+                self._shrink(feed.shrinking(values))
                 feed.write(values, signs, *extra[-1][2:])
         for feed_, extremes in zip(self._lanes.extremes, self._extremes, strict=True):
             rows = not_null(changes.with_columns([argument(feed_.argument)]), groups)
@@ -124,10 +127,21 @@ class GroupAggregate(Operator):
             if len(at):
                 extra.append((at, moved, *self._room(len(at))))
                 extra[-1][2][:, feed_.lane] = by
-        begin, until, groups, ints, floats = merged(changes.begin, changes.until, groups, ints, floats, self._last)
+        lifetimes = changes.begin, changes.until
+        begin, until, groups, ints, floats = merged(*lifetimes, groups, ints, floats, self._last)
         self._ends.add((until, groups, ints, floats))
         extra.extend(self._birth(inputs))
         return _all_in_order([(begin, groups, ints, floats), *extra])
+
+    def _shrink(self, lanes: list[tuple[slice, float]]) -> None:
+        """Scale float lanes down, in the groups and in the ends to come."""
+        if lanes:
+            ends = self._shaped(self._ends.entries())
+            for where, factor in lanes:
+                self._floats[:, where] *= factor
+                ends[3][:, where] *= factor
+            self._ends = Calendar(_END)
+            self._ends.add(ends)
 
     def _numbers_of(self, changes: Changes) -> np.ndarray:
         n = len(changes)
@@ -177,7 +191,7 @@ class GroupAggregate(Operator):
         """Rows with lifetimes from one change of a group's row to the next."""
         n = len(states)
         results = self._lanes.finish(ints.T, floats.T, states[:, 2] == 1, self.faults, self._extreme_values)
-        words = key_words(results, n) if any(column.null_count for column in results) else value_words(results, n)
+        words = (key_words if any(column.null_count for column in results) else value_words)(results, n)
         out = [np.empty(n, np.int64) for _ in range(5)]
         written = link_lifetimes(states, words, FOREVER, self._current, self._opened, *out, self._living)
         chosen, groups, begin, until, weight = (part[:written] for part in out)
@@ -202,16 +216,14 @@ class GroupAggregate(Operator):
 
     @property
     def rows(self) -> int:
-        held = len(self._ends) + sum(len(values) for values in self._extremes)
-        return int(self._living[0]) + held + sum(len(values) for values in self._distinct if values is not None)
+        return int(self._living[0]) + len(self._ends) + sum(len(values) for _, values in self._valued())
 
     @property
     def nbytes(self) -> int:
         lanes = 8 * (self._lanes.ints + self._lanes.floats)
         per_group = (self._ints, self._floats, self._mark, self._last, self._current, self._opened)
-        valued = [*self._extremes, *(values for values in self._distinct if values is not None)]
         own = self._keys.nbytes + sum(int(part.nbytes) for part in per_group)
-        return own + len(self._ends) * (16 + lanes) + sum(values.nbytes for values in valued)
+        return own + len(self._ends) * (16 + lanes) + sum(values.nbytes for _, values in self._valued())
 
     def save(self) -> dict[str, pa.Table]:
         known = self._keys.known()
@@ -219,7 +231,12 @@ class GroupAggregate(Operator):
         keys = dict(zip(names, self._keys.all_columns(), strict=True))
         until, groups, ints, floats = self._shaped(self._ends.entries())
         lanes = arrays_table({"number": known, **_lane_columns(self._ints[known], self._floats[known])})
-        scalars = {"size": [self._keys.size], "born": [self._born], "living": self._living}
+        scalars = {
+            "size": [self._keys.size],
+            "born": [self._born],
+            "living": self._living,
+            "scales": [self._lanes.scales],
+        }
         saved = {
             "groups": pa.table({**keys, **{name: lanes.column(name) for name in lanes.column_names}}),
             "ends": arrays_table({"until": until, "group": groups, **_lane_columns(ints, floats)}),
@@ -230,14 +247,17 @@ class GroupAggregate(Operator):
         return saved
 
     def _valued(self) -> list[tuple[str, DistinctValues | Extremes]]:
-        distinct = [(f"distinct{i}", values) for i, values in enumerate(self._distinct) if values is not None]
-        return [*distinct, *((f"extremes{i}", values) for i, values in enumerate(self._extremes))]
+        named: list[tuple[str, DistinctValues | Extremes]] = []
+        named += [(f"distinct{i}", values) for i, values in enumerate(self._distinct) if values is not None]
+        named += [(f"extremes{i}", values) for i, values in enumerate(self._extremes)]
+        return named
 
     def load(self, saved: Saved) -> None:
         self.__post_init__()
         scalars = saved["scalars"].to_pylist()[0]
         size, self._born = scalars["size"], scalars["born"]
         self._living[0] = scalars["living"]
+        self._lanes.restore_scales(scalars["scales"])
         table = saved["groups"]
         keys = [table.column(f"key{i}").combine_chunks() for i in range(len(self.groups))]
         numbers = table.column("number").to_numpy()
@@ -246,7 +266,8 @@ class GroupAggregate(Operator):
         self._numbers_of(Changes.empty(self.input_types))
         self._ints[numbers], self._floats[numbers] = self._lanes_of(table)
         ends = saved["ends"]
-        self._ends.add((*(ends.column(name).to_numpy() for name in ("until", "group")), *self._lanes_of(ends)))
+        until, groups = (ends.column(name).to_numpy() for name in ("until", "group"))
+        self._ends.add((until, groups, *self._lanes_of(ends)))
         for name, values in self._valued():
             if isinstance(values, Extremes):
                 values.load(saved, name, self._keys.size)
@@ -275,4 +296,6 @@ def _all_in_order(parts: list[Events]) -> Events:
         return parts[0]
     at, groups, ints, floats = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
     order = argsort_instants(at)
-    return (at, groups, ints, floats) if order is None else (at[order], groups[order], ints[order], floats[order])
+    if order is None:
+        return at, groups, ints, floats
+    return at[order], groups[order], ints[order], floats[order]

@@ -18,7 +18,16 @@ import pyarrow as pa
 from sash.engine.kernels.heaps import build_heaps
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.kernels.topk import (
-    DIRTY, HELD, MORE_ROOM, REACH, SHOWN, SIZE, SKIPPED, UNSKIP, refill, sweep_top,
+    DIRTY,
+    HELD,
+    MORE_ROOM,
+    REACH,
+    SHOWN,
+    SIZE,
+    SKIPPED,
+    UNSKIP,
+    refill,
+    sweep_top,
 )  # fmt: skip
 from sash.engine.operator import Operator, Saved
 from sash.engine.order_keys import first_words, row_keys
@@ -109,7 +118,8 @@ class TopRows(Operator):
         if not len(changes) or size < max(1, self._enough):
             return np.zeros(len(changes), np.bool_)
         last = self._best[self._need - 1 if self.monotonic and self._need else size - 1]
-        after = first_words(changes.columns, self.order, len(changes)) > self._bytes.words[last]
+        words = first_words(changes.columns, self.order, len(changes))
+        after: np.ndarray = words > self._bytes.words[last]
         return after if self.monotonic else after & (changes.until <= frontier)
 
     def _numbers_of(self, changes: Changes) -> np.ndarray:
@@ -152,7 +162,7 @@ class TopRows(Operator):
                 self._best, self._memo, state["copies"], state["place"],
                 keys.words, keys.starts, keys.ends, keys.data, self._root, state["child"], state["sibling"],
                 self._tops, state["shown"], state["wanted"], state["opened"], state["mark"], self._stamp,
-                np.empty(n, np.int64), np.empty(n, np.int64), np.empty(len(self._tops), np.int64), *out, progress,
+                np.empty(n, np.int64), np.empty(n, np.int64), np.empty_like(self._tops), *out, progress,
             )  # fmt: skip
             self._stamp += n + 1
             if stopped == MORE_ROOM:
@@ -176,7 +186,7 @@ class TopRows(Operator):
         return _in_order([begins, rest, (rows.until, numbers, -rows.weight)])
 
     def _forget(self) -> None:
-        """Drop rows that are gone, once at least half are; looked for when their number is four times as large."""
+        """Drop rows that are gone, once at least half are; looked for when there are four times as many."""
         if len(self._keys) < self._look_at:
             return
         known = self._keys.known()
@@ -213,12 +223,12 @@ class TopRows(Operator):
 
     def save(self) -> dict[str, pa.Table]:
         known, state = self._keys.known(), self._per_row
-        numbers = arrays_table({"number": known, "copies": state["copies"][known], "shown": state["shown"][known]})
+        counts = {name: state[name][known] for name in ("copies", "shown")}
         columns = {str(i): column for i, column in enumerate(self._keys.all_columns())}
         ends = dict(zip(("until", "row", "weight"), self._ends.entries(), strict=True))
         return {
             "rows": pa.table(columns),
-            "numbers": numbers,
+            "numbers": arrays_table({"number": known, **counts}),
             "ends": arrays_table(ends),
             "size": arrays_table({"size": np.array([self._keys.size])}),
         }

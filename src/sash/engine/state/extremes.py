@@ -124,8 +124,9 @@ class Extremes:
     def _build(self) -> None:
         size, order = self._values.size, self._order
         build_heaps(
-            self._values.copies[:size], self._values.groups, self._inside, self._root, self._child, self._sibling,
-            order.words, order.starts, order.ends, order.data, int(self._largest),
+            self._values.copies[:size], self._values.groups, self._inside,
+            self._root, self._child, self._sibling, order.words, order.starts, order.ends,
+            order.data, int(self._largest),
         )  # fmt: skip
 
     def save(self, name: str) -> dict[str, pa.Table]:

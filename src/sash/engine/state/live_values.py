@@ -113,7 +113,7 @@ class LiveValues:
         if not self.is_due:
             return None
         known = self._keys.known()
-        left = known[self.copies[known] != 0]
+        left: np.ndarray = known[self.copies[known] != 0]
         self._look_at = max(_FEW, 2 * len(left))
         if 2 * len(left) > len(known):
             return None

@@ -16,7 +16,8 @@ class OrderedBytes:
     """Words and bytes by number.
 
     >>> keys = OrderedBytes()
-    >>> keys.put(np.array([1, 0]), np.array([7, 5], np.uint64), np.array([0, 2, 3]), np.frombuffer(b"abc", np.uint8))
+    >>> text = np.frombuffer(b"abc", np.uint8)
+    >>> keys.put(np.array([1, 0]), np.array([7, 5], np.uint64), np.array([0, 2, 3]), text)
     >>> offsets, data = keys.bytes_of(np.array([0, 1]))
     >>> offsets.tolist(), data.tobytes()
     ([0, 1, 3], b'cab')
