@@ -45,8 +45,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     fixtures = pairs = 0
     for report in terminalreporter.stats.get("passed", []):
         for name, value in getattr(report, "user_properties", []):
-            if name == "readings":
-                fixtures += 1
+            if name == "fixture":
+                fixtures += value
+            elif name == "readings":
                 for way in value:
                     read[way] = read.get(way, 0) + 1
             elif name == "compiler off":

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import sash
-from oracle.values import instant_of
+from oracle.values import Row, arrow_value, instant_of
 from oracle.world import World
 from sash.errors import SashError
+from sash.language.expressions import Schema
 from sash.language.statements import parse
 from sash.testing.cells import guess_cell
 from sash.testing.comparing import assert_same_rows, net
@@ -104,17 +105,18 @@ class Judge(Player):
                 at = step.text.removeprefix("AT").strip()
                 self.queries[step.name].answer(at=guess_cell(at) if at else None)
                 bag = self.world.answer(step.name, self._instant(at) if at else None)
-                columns = tuple(field.name for field in self.queries[step.name].plan.schema)
-                self.noted[step.lines[0]] = (columns, list(bag.elements()))
+                schema = self.queries[step.name].plan.schema
+                rows = [_shown(row, schema) for row in bag.elements()]
+                self.noted[step.lines[0]] = (tuple(field.name for field in schema), rows)
             elif step.kind == "explain":
                 self.plans[step.lines[0]] = shown_plan(self.queries[step.name])
         except SashError as error:
             self.failed[step.lines[0]] = error
 
     def _noted_changes(self, name: str) -> Noted:
-        columns = tuple(field.name for field in self.queries[name].plan.schema)
-        rows = [(self._show(name, at), *row, n) for at, row, n in self.world.changes(name)]
-        return ("at", *columns, "change"), rows
+        schema = self.queries[name].plan.schema
+        rows = [(self._show(name, at), *_shown(row, schema), n) for at, row, n in self.world.changes(name)]
+        return ("at", *(field.name for field in schema), "change"), rows
 
     def _compare(self, name: str) -> None:
         world = self.world
@@ -148,6 +150,10 @@ class Judge(Player):
             value = instant_of(datetime.fromisoformat(text))
         assert value is not None
         return value
+
+
+def _shown(row: Row, schema: Schema) -> Row:
+    return tuple(arrow_value(value, field.type) for value, field in zip(row, schema, strict=True))
 
 
 def judge(

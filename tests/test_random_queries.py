@@ -47,6 +47,7 @@ def meet(pair: Pair, reading: Reading, sessions: Any) -> Judge:
     return judge(parse_fixture(pair.fixture()), connect, reading, load)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_random_pairs_equal_the_oracle(group: int, sessions: Any, record_property: Any) -> None:
     met = spoke = refused = 0

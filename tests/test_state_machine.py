@@ -173,4 +173,4 @@ Session.TestCase.settings = settings(
     print_blob=True,
     database=None,
 )
-TestSession = seed(int(os.environ.get("SASH_SEED", "1")))(Session.TestCase)
+TestSession = pytest.mark.slow(seed(int(os.environ.get("SASH_SEED", "1")))(Session.TestCase))

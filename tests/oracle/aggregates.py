@@ -74,4 +74,4 @@ def _rounded(exact: Fraction, type_: pa.DataType) -> object:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf

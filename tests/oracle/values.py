@@ -5,11 +5,14 @@ NULL is None. NaN equals itself and is greater than every number; -0.0 equals 0.
 
 from __future__ import annotations
 
-__all__ = ["NAN", "Bag", "Row", "instant_of", "order_key", "plain", "plain_row", "row_key"]
+__all__ = ["NAN", "Bag", "Row", "arrow_value", "instant_of", "order_key", "plain", "plain_row", "row_key"]
 
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
 
 NAN = float("nan")
 """The only NaN the oracle keeps: Python's tuples and dictionaries compare by identity first."""
@@ -33,6 +36,19 @@ def plain(value: object) -> object:
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC).replace(tzinfo=None)
     return value
+
+
+def arrow_value(value: Any, type_: pa.DataType) -> object:
+    """A plain value as Arrow shows it: structs as dicts, maps too."""
+    if value is None:
+        return None
+    if pa.types.is_struct(type_):
+        return {name: arrow_value(item, type_.field(name).type) for name, item in value}
+    if pa.types.is_map(type_):
+        return {key: arrow_value(item, type_.item_type) for key, item in value}
+    if pa.types.is_list(type_):
+        return [arrow_value(item, type_.value_type) for item in value]
+    return value  # type: ignore[no-any-return]
 
 
 def plain_row(values: Iterable[object]) -> Row:

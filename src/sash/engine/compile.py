@@ -24,6 +24,7 @@ from sash.engine.operators.select import SelectRows
 from sash.engine.operators.semi_join import SemiJoinRows
 from sash.engine.operators.table_join import TableLookup
 from sash.engine.operators.to_stream import Arrivals, Departures
+from sash.engine.operators.topk import TopRows
 from sash.engine.operators.union import UnionAll
 from sash.engine.operators.whole_relation import WholeRelation
 from sash.language.expressions import Column, Expression
@@ -146,8 +147,6 @@ def _(node: Aggregate, faults: Faults) -> Operator:
 
 @operator_for.register
 def _(node: TopK, faults: Faults) -> Operator:
-    from sash.engine.operators.topk import TopRows
-
     monotonic = pattern(node.input) is Pattern.MON
     return TopRows(_types(node), node.order, node.limit, node.offset, monotonic)
 

@@ -61,22 +61,31 @@ class Differences:
         ended = self.live.pop(frontier)
         lasting = changes.until > frontier
         self.live.add(changes if lasting.all() else changes.take(np.flatnonzero(lasting)))
-        return self._deltas(changes, lasting, [Deltas(ended.columns, ended.until, -ended.weight)])
+        return self._deltas(changes, np.flatnonzero(~lasting), ended)
 
     def within(self, changes: Changes, frontier: Instant) -> Deltas:
         """The same for an edge whose rows end within a step or by negative rows: nothing is held."""
-        return self._deltas(changes, changes.until > frontier, [])
+        return self._deltas(changes, np.flatnonzero(changes.until <= frontier), None)
 
-    def _deltas(self, changes: Changes, lasting: np.ndarray, ended: list[Deltas]) -> Deltas:
-        if not lasting.all():
-            short = changes.take(np.flatnonzero(~lasting))
-            ended.append(Deltas(short.columns, short.until, -short.weight))
-        begun = Deltas(changes.columns, changes.begin, changes.weight)
-        if self._nets:
-            return _in_time_order([begun, *ended]).netted()
-        if any((part.change > 0).any() for part in ended):
-            ended = [_in_time_order(ended).netted()]  # a row and its negation end together
-        return _in_time_order([begun, *ended])
+    def _deltas(self, changes: Changes, short: np.ndarray, ended: Changes | None) -> Deltas:
+        """What began, what began and ended (`short`), and what ended of earlier steps, in time order."""
+        n, columns = len(changes), changes.columns
+        rows = [np.arange(n), short]
+        at = [changes.begin, changes.until[short]]
+        change = [changes.weight, -changes.weight[short]]
+        if ended is not None and len(ended):
+            columns = tuple(map(pa.concat_arrays, zip(columns, ended.columns, strict=True)))
+            rows.append(np.arange(n, n + len(ended)))
+            at.append(ended.until)
+            change.append(-ended.weight)
+        if len(rows) == 2 and not len(short):
+            deltas = Deltas(columns, changes.begin, changes.weight)
+        else:
+            deltas = _in_time_order(columns, *map(np.concatenate, (rows, at, change)))
+        # Equal rows of one instant meet where planning says so, and where a row and its negation end.
+        if self._nets or any((part > 0).any() for part in change[1:]):
+            return deltas.netted()
+        return deltas
 
     def save(self, frontier: Instant) -> dict[str, pa.Table]:
         """The rows whose ends are to come."""
@@ -87,15 +96,12 @@ class Differences:
         self.live.replace(changes_of(saved["live"]))
 
 
-def _in_time_order(parts: Sequence[Deltas]) -> Deltas:
-    parts = [part for part in parts if len(part)] or parts[:1]
-    if len(parts) == 1:
-        whole = parts[0]
-    else:
-        whole = Deltas(
-            tuple(pa.concat_arrays(pieces) for pieces in zip(*(part.columns for part in parts), strict=True)),
-            np.concatenate([part.at for part in parts]),
-            np.concatenate([part.change for part in parts]),
-        )
-    order = argsort_instants(whole.at)
-    return whole if order is None else whole.take(order)
+def _in_time_order(
+    columns: tuple[pa.Array, ...], rows: np.ndarray, at: np.ndarray, change: np.ndarray
+) -> Deltas:
+    """Rows given by position, put in order before they are gathered."""
+    order = argsort_instants(at)
+    if order is not None:
+        rows, at, change = rows[order], at[order], change[order]
+    indices = pa.array(rows)
+    return Deltas(tuple(column.take(indices) for column in columns), at, change)

@@ -27,9 +27,15 @@ def same_cell(left: object, right: object) -> bool:
         if math.isnan(left) or math.isnan(right):
             return math.isnan(left) and math.isnan(right)
         return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=1e-12)
+    left, right = _in_order(left), _in_order(right)
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(same_cell, left, right))
     return left == right and isinstance(left, bool) == isinstance(right, bool)
+
+
+def _in_order(cell: object) -> object:
+    """A struct or a map as its items: a map comes as pairs from Arrow and as an object from JSON."""
+    return tuple(cell.items()) if isinstance(cell, dict) else cell
 
 
 def _exact_part(row: Row) -> tuple[object, ...]:
@@ -38,10 +44,9 @@ def _exact_part(row: Row) -> tuple[object, ...]:
 
 
 def _hashable(cell: object) -> object:
+    cell = _in_order(cell)
     if isinstance(cell, (list, tuple)):
         return tuple(_hashable(item) for item in cell)
-    if isinstance(cell, dict):
-        return tuple((key, _hashable(item)) for key, item in cell.items())
     return (type(cell).__name__, cell) if isinstance(cell, bool) else cell
 
 

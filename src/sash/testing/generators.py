@@ -53,7 +53,7 @@ def random_stream(
 
     >>> fields = (Field("ts", pa.int64()), Field("k", pa.string()))
     >>> random_stream(Random(1), fields, count=2)
-    [{'ts': 0, 'k': 'a'}, {'ts': 1, 'k': 'a'}]
+    [{'ts': 0, 'k': 'd'}, {'ts': 1, 'k': 'a'}]
     """
     rows: list[Row] = []
     clock = Clock(start)

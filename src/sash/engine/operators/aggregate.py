@@ -215,6 +215,20 @@ class GroupAggregate(Operator):
             self._keys.keep(alive)
 
     @property
+    def ends_itself(self) -> bool:
+        return True
+
+    def contents(self, frontier: Instant) -> Changes:
+        known = self._keys.known()
+        living = known[self._ints[known, 0] != 0] if self.groups else known[: int(self._born)]
+        counted = np.zeros(len(living), np.bool_)  # faults were counted when the rows came
+        lanes = self._ints[living].T, self._floats[living].T
+        results = self._lanes.finish(*lanes, counted, self.faults, self._extreme_values)
+        begin, until = np.full(len(living), frontier), np.full(len(living), FOREVER)
+        columns = (*self._keys.columns(living), *results)
+        return Changes(columns, begin, until, np.ones(len(living), np.int64))
+
+    @property
     def rows(self) -> int:
         return int(self._living[0]) + len(self._ends) + sum(len(values) for _, values in self._valued())
 

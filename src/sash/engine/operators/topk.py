@@ -213,6 +213,15 @@ class TopRows(Operator):
         )  # fmt: skip
 
     @property
+    def ends_itself(self) -> bool:
+        return True
+
+    def contents(self, frontier: Instant) -> Changes:
+        top = self._tops[: self._memo[SHOWN]].copy()
+        begin, until = np.full(len(top), frontier), np.full(len(top), FOREVER)
+        return Changes(tuple(self._keys.columns(top)), begin, until, self._per_row["shown"][top])
+
+    @property
     def rows(self) -> int:
         return len(self._keys) + len(self._ends)
 
