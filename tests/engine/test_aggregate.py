@@ -280,3 +280,20 @@ def test_an_empty_step_gives_nothing() -> None:
     restored = operator([AggregateCall("count", None, False, pa.int64())], [], (pa.int64(),), False)
     restored.load(aggregate.save())
     assert len(restored.step([Changes.empty((pa.int64(),))], 6)) == 0
+
+
+def test_sums_of_the_longest_decimals_overflow_by_their_digits() -> None:
+    type_ = pa.decimal128(38, 0)
+    total = AggregateCall("sum", Column(0, type_, "x"), False, type_)
+    for sign in (1, -1):
+        aggregate = operator([total], [], (type_,), False)
+        most, less = Decimal(sign * (10**38 - 1)), Decimal(sign * (10**38 - 2))
+        lives = [
+            ((most,), 1, 10, 1),
+            ((Decimal(sign),), 2, 3, 1),
+            ((Decimal(-sign),), 4, 5, 1),
+            ((most,), 6, 7, 9),
+        ]
+        given = aggregate.step([changes_of_lives(lives, (type_,))], 8)
+        assert given.columns[0].to_pylist() == [most, None, most, less, most, None, most]
+        assert aggregate.faults.counts == {"overflow": 2}

@@ -169,14 +169,14 @@ def find(node: Node, kind: type[Node]) -> Node:
         ("SELECT DSTREAM(k) FROM s [NOW]", "dstream(project(now(s)))"),
         ("SELECT WSTREAM(k) [ROWS 9] FROM s [NOW]", "rows(istream(project(now(s))))"),
         ("SELECT SUM(WSTREAM(SUM(a)) [ROWS 10]) FROM s [RANGE 6 SLIDE 6]",
-         "aggregate(rows(istream(aggregate(range(s)))))"),
+         "aggregate(rows(rstream(aggregate(range(s)))))"),
         ("SELECT k FROM (ISTREAM(SELECT k FROM s [RANGE 5])) [RANGE 3]", "range(istream(project(range(s))))"),
         # INTERNAL
         ("SELECT s.k FROM s [RANGE 9 INTERNAL], r [RANGE 9 INTERNAL] WHERE s.k = r.k",
          "istream(project(join(range(s), range(r))))"),
         ("SELECT s.k FROM s [RANGE 9 INTERNAL], r WHERE s.k = r.k", "istream(project(join(range(s), r)))"),
         ("SELECT SUM(t) FROM (SELECT SUM(a) AS t FROM s [RANGE 6 SLIDE 6 INTERNAL]) [ROWS 10]",
-         "aggregate(rows(istream(aggregate(range(s)))))"),
+         "aggregate(rows(rstream(aggregate(range(s)))))"),
         # non-retroactive tables
         ("SELECT s.k FROM s [RANGE 9], hosts WHERE s.k = hosts.k", "project(range(inner_lookup(s, hosts)))"),
         ("SELECT s.k FROM s LEFT JOIN hosts ON s.k = hosts.k", "project(left_lookup(s, hosts))"),

@@ -32,7 +32,9 @@ def finish(
     if function not in ("sum", "avg"):
         return _spread(function, argument, count, ints, floats)
     if pa.types.is_decimal(argument):
-        return _decimals(function, argument, type_, count, ints, fresh, faults)
+        if function == "sum":
+            return _decimal_sum(type_, count, ints, fresh, faults)
+        return _decimal_mean(argument, type_, count, ints, fresh, faults)
     if pa.types.is_integer(argument):
         high, low = _halves(ints)
         if function == "sum":
@@ -108,21 +110,47 @@ def _spread(
     return _column(result, freedom <= 0)
 
 
-def _decimals(
-    function: str, argument: pa.DataType, type_: pa.DataType,
-    count: np.ndarray, ints: np.ndarray, fresh: np.ndarray, faults: Faults,
+def _decimal_sum(
+    type_: pa.DataType, count: np.ndarray, limbs: np.ndarray, fresh: np.ndarray, faults: Faults
+) -> pa.Array:
+    """Carries handed up from limb to limb, then two words of 64 bits."""
+    second = limbs[1] + (limbs[0] >> 32)
+    third = limbs[2] + (second >> 32)
+    fourth = limbs[3] + (third >> 32)
+    low = ((limbs[0] & _LOW) | (second << 32)).view(np.uint64)
+    high = (third & _LOW) | (fourth << 32)
+    most = 10**type_.precision - 1
+    fits = (fourth >= -_HALF) & (fourth < _HALF) & ~_below(high, low, -most) & ~_below(~high, ~low, ~most)
+    known = (count != 0) & fits
+    faults.add("overflow", int(np.count_nonzero(~fits & (count != 0) & fresh)))
+    bits = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    raw = np.ascontiguousarray(np.stack([low, high.view(np.uint64)], axis=1))
+    return pa.Array.from_buffers(type_, len(count), [bits, pa.py_buffer(raw)])
+
+
+def _below(high: np.ndarray, low: np.ndarray, bound: int) -> np.ndarray:
+    """Where 128-bit integers are less than a bound; turned round bit by bit, where they are greater."""
+    top, rest = bound >> 64, np.uint64(bound & (2**64 - 1))
+    less: np.ndarray = (high < top) | ((high == top) & (low < rest))
+    return less
+
+
+def _decimal_mean(
+    argument: pa.DataType, type_: pa.DataType,
+    count: np.ndarray, limbs: np.ndarray, fresh: np.ndarray, faults: Faults,
 ) -> pa.Array:  # fmt: skip
-    """Sums of limbs as Python's integers; the mean is rounded half up."""
+    """Quotients of Python's integers, rounded half up."""
     limit = 10**type_.precision
     out: list[Decimal | None] = []
-    for size, new, *limbs in zip(count.tolist(), fresh.tolist(), *ints.tolist(), strict=True):
-        whole = sum(limb << (32 * k) for k, limb in enumerate(limbs))
-        if function == "avg" and size:
-            scaled = abs(whole) * 10 ** (type_.scale - argument.scale)
-            rounded = (2 * scaled + size) // (2 * size)
-            whole = rounded if whole >= 0 else -rounded
-        fits = size != 0 and -limit < whole < limit
-        if new and size and not fits:
-            faults.add("overflow", 1)
-        out.append(_EXACT.scaleb(Decimal(whole), -type_.scale) if fits else None)
+    for size, new, *parts in zip(count.tolist(), fresh.tolist(), *limbs.tolist(), strict=True):
+        if not size:
+            out.append(None)
+            continue
+        whole = sum(part << (32 * k) for k, part in enumerate(parts))
+        scaled = abs(whole) * 10 ** (type_.scale - argument.scale)
+        rounded = (2 * scaled + size) // (2 * size)
+        fits = rounded < limit
+        faults.add("overflow", int(new and not fits))
+        signed = Decimal(rounded if whole >= 0 else -rounded)
+        out.append(_EXACT.scaleb(signed, -type_.scale) if fits else None)
     return pa.array(out, type_)

@@ -1,21 +1,23 @@
 """INTERNAL windows: the same rows join and aggregate, but results never expire ([G06] §3.3.2).
 
-If all windows of a query block are INTERNAL, its answer is the ISTREAM of the same block with
-external windows. If only some are, the join says which (`Join.internal`). Operators whose results
-must be taken back to stay true cannot be made monotonic, and are refused.
+If all windows of a query block are INTERNAL, its answer is the stream of what the same block produces
+with external windows: what comes (ISTREAM), and of an aggregate over windows that slide, its results
+at each slide, so that equal results in a row are all there (§3.4 adds them up). If only some windows
+are INTERNAL, the join says which (`Join.internal`). Operators whose results must be taken back to
+stay true cannot be made monotonic, and are refused.
 """
 
 from __future__ import annotations
 
-__all__ = ["Traits", "mixed", "monotonic", "refuse_monotonic"]
+__all__ = ["Traits", "mixed", "monotonic", "produced", "refuse_monotonic", "shared_slide"]
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sash.plan.context import Context
-from sash.plan.nodes import Node, ToStream
+from sash.plan.nodes import Aggregate, Node, Project, Select, Source, ToStream, Windowed
 from sash.plan.patterns import Pattern, pattern
 
 
@@ -71,8 +73,37 @@ def monotonic(node: Node, traits: Traits, context: Context) -> Node:
     """The block's plan, as a stream if all of its windows are INTERNAL; refused where that is untrue."""
     refuse_monotonic((*traits.internal, *traits.output_windows), traits.negations, context)
     if traits.internal and not traits.external:
-        return ToStream(node, "istream")
+        return produced(node)
     return node
+
+
+def produced(node: Node) -> Node:
+    """The stream of a block's results, none of which is taken back."""
+    block = node
+    while isinstance(block, Select | Project):
+        block = block.input
+    slide = shared_slide(node)
+    if isinstance(block, Aggregate) and slide is not None:
+        return ToStream(node, "rstream", slide)
+    return ToStream(node, "istream")
+
+
+def shared_slide(node: Node) -> int | None:
+    """The one SLIDE of all windows, in ticks; None if they have none, or not the same."""
+    slides = {
+        edge.window.slide if isinstance(edge, Windowed) and edge.window.kind == "range" else None
+        for edge in _edges(node)
+    }
+    return slides.pop() if len(slides) == 1 else None
+
+
+def _edges(node: Node) -> Iterator[Node]:
+    """The windows and unwindowed streams that a relation is made of."""
+    if isinstance(node, Windowed | Source | ToStream):
+        yield node
+    else:
+        for child in node.inputs:
+            yield from _edges(child)
 
 
 def refuse_monotonic(items: Sequence[exp.Expr], negations: frozenset[str], context: Context) -> None:

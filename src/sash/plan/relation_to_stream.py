@@ -4,12 +4,11 @@ from __future__ import annotations
 
 __all__ = ["relation_to_stream"]
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from sash.language.syntax import RelationToStream
 from sash.plan.context import Built, Context
-from sash.plan.internal_windows import refuse_monotonic
+from sash.plan.internal_windows import produced, refuse_monotonic, shared_slide
 from sash.plan.nodes import Node, Source, ToStream, Windowed
 from sash.plan.window_binding import windowed
 
@@ -27,7 +26,7 @@ def relation_to_stream(query: RelationToStream, context: Context) -> Built:
             "Use DSTREAM without the slide, or ISTREAM-RESTORE.",
             query,
         )
-    slide = _shared_slide(built.node)
+    slide = shared_slide(built.node)
     if restore:
         if slide is None:
             raise context.error(
@@ -53,26 +52,8 @@ def _output_window(query: RelationToStream, built: Built, context: Context) -> B
             query,
         )
     node = built.node
-    came = node if isinstance(node, ToStream) and node.kind == "istream" else ToStream(node, "istream")
+    came = node if isinstance(node, ToStream) else produced(node)
     return Built(windowed(came, clause, None, context), monotonic=(query,))
-
-
-def _edges(node: Node) -> Iterator[Node]:
-    """The windows and unwindowed streams that a relation is made of."""
-    if isinstance(node, Windowed | Source | ToStream):
-        yield node
-    else:
-        for child in node.inputs:
-            yield from _edges(child)
-
-
-def _shared_slide(node: Node) -> int | None:
-    """The one SLIDE of all windows, in ticks; None if they have none, or not the same."""
-    slides = {
-        edge.window.slide if isinstance(edge, Windowed) and edge.window.kind == "range" else None
-        for edge in _edges(node)
-    }
-    return slides.pop() if len(slides) == 1 else None
 
 
 def _unslid(node: Node) -> Node:
