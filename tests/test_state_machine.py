@@ -166,7 +166,7 @@ class Session(RuleBasedStateMachine):
 
 
 Session.TestCase.settings = settings(
-    max_examples=int(os.environ.get("SASH_MACHINES", "30")),
+    max_examples=int(os.environ.get("SASH_MACHINES", "60")),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -7,7 +7,8 @@ ones alike, one typed `writes_*` only the latter.
 from __future__ import annotations
 
 __all__ = [
-    "boolean", "float64", "int64", "kernel", "reads_f64", "reads_i32", "reads_i64", "reads_u8", "reads_u64",
+    "boolean", "float64", "inlined", "int64", "kernel", "reads_f64", "reads_i32", "reads_i64", "reads_u8",
+    "reads_u64",
     "reads_words", "uint64", "writes_f64", "writes_i32", "writes_i64", "writes_table_f64",
     "writes_table_i64", "writes_u8", "writes_u64", "writes_words",
 ]  # fmt: skip
@@ -46,3 +47,8 @@ def kernel(signature: Any) -> Callable[[Any], Any]:
         return numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function)
 
     return compile_it
+
+
+def inlined(function: Any) -> Any:
+    """Copy a function into the kernels that use it: passing it their arrays would cost more than it does."""
+    return numba.njit(inline="always", error_model="numpy")(function)

@@ -8,15 +8,13 @@ Order: `words` first, then the nodes' bytes in an arena, `starts` to `ends`; `fl
 
 from __future__ import annotations
 
-__all__ = ["build_heaps", "improving", "inlined", "insert", "less", "meld", "pop_least", "sweep_extremes"]
+__all__ = ["build_heaps", "improving", "insert", "less", "meld", "pop_least", "sweep_extremes"]
 
-from typing import Any
-
-import numba
 import numpy as np
 
 from sash.engine.kernels.compiler import (
     boolean,
+    inlined,
     int64,
     kernel,
     reads_i64,
@@ -28,11 +26,6 @@ from sash.engine.kernels.compiler import (
 )  # fmt: skip
 
 _ORDER = (reads_u64, reads_i64, reads_i64, reads_u8, int64)
-
-
-def inlined(function: Any) -> Any:
-    """Copy a function into the kernels that use it: passing it their arrays would cost more than it does."""
-    return numba.njit(inline="always", error_model="numpy")(function)
 
 
 @inlined

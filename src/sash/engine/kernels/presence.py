@@ -19,7 +19,15 @@ __all__ = [
 
 import numpy as np
 
-from sash.engine.kernels.compiler import boolean, int64, kernel, reads_i64, writes_i64, writes_table_i64
+from sash.engine.kernels.compiler import (
+    boolean,
+    inlined,
+    int64,
+    kernel,
+    reads_i64,
+    writes_i64,
+    writes_table_i64,
+)
 
 SOME, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = 0, 1, 2, 3, 4
 
@@ -171,7 +179,7 @@ def extend_distinct(
     return written
 
 
-@kernel(writes_table_i64(writes_table_i64, int64, int64, int64, int64, int64))
+@inlined
 def _written(out: np.ndarray, place: int, row: int, begin: int, until: int, weight: int) -> np.ndarray:
     """Write one line, in a larger array where there is no room."""
     if place == len(out):

@@ -15,8 +15,17 @@ __all__ = [
 
 import numpy as np
 
-from sash.engine.kernels.compiler import int64, kernel, reads_i64, reads_u8, reads_u64, writes_i64, writes_u8
-from sash.engine.kernels.heaps import inlined, insert, less, pop_least
+from sash.engine.kernels.compiler import (
+    inlined,
+    int64,
+    kernel,
+    reads_i64,
+    reads_u8,
+    reads_u64,
+    writes_i64,
+    writes_u8,
+)
+from sash.engine.kernels.heaps import insert, less, pop_least
 
 SIZE, HELD, REACH, SHOWN, DIRTY, PENDING, SKIPPED = 0, 1, 2, 3, 4, 5, 6
 """Rows in `best`; nodes in the heap, dead ones too; how many of `best` the last look went through;

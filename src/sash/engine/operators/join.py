@@ -10,7 +10,7 @@ from __future__ import annotations
 
 __all__ = ["MultiJoin"]
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,10 +21,14 @@ from sash.engine.encoding import any_null, key_words, value_words
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.operator import Operator, Saved
-from sash.engine.state.keyed_rows import Index, KeyedRows
+from sash.engine.parallel import in_parallel
+from sash.engine.state.keyed_rows import Index, KeyedRows, Segments, matches
 from sash.language.expressions import Expression, columns_of
 from sash.lifetimes import FOREVER, Changes, Instant
 from sash.plan.nodes import Equality
+
+_WORTHWHILE = 16_384
+"""From this many rows on, a second thread is worth waking."""
 
 
 @dataclass(frozen=True)
@@ -119,23 +123,33 @@ class MultiJoin(Operator):
         return tuple(sorted(c for c in read if 0 <= c < len(self.input_types[i])))
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
-        found: list[_Combinations] = []
-        for i, changes in enumerate(inputs):
-            changes = self._matchable(i, changes)
-            if not len(changes):
-                continue
-            indexes = [self._own_index(key, changes) for key in self._keys[i]]
-            kept = changes.with_columns([changes.columns[c] for c in self._payload[i]])
-            first = self._kept[i].add(kept, indexes)
-            numbers = np.arange(first, first + len(changes))
-            start = _Combinations(
-                tuple(numbers if j == i else None for j in range(len(inputs))), changes.begin, changes.until
-            )
-            found.extend(self._extend(start, self._routes[i], self._asking(i, changes, indexes)))
+        ready = [self._matchable(i, changes) for i, changes in enumerate(inputs)]
+        terms: list[Callable[[], list[_Combinations]]] = []
+        before = [kept.segments for kept in self._kept]
+        for i, changes in enumerate(ready):
+            if len(changes):
+                terms.append(self._term(i, changes, before))
+        busy = sum(map(len, ready)) > _WORTHWHILE
+        found = [part for parts in in_parallel(terms, worthwhile=busy) for part in parts]
         result = self._results(found)
         for rows in self._kept:
             rows.expire(frontier)
         return result
+
+    def _term(
+        self, i: int, changes: Changes, before: Sequence[Segments]
+    ) -> Callable[[], list[_Combinations]]:
+        """Keep new rows of input i; gives the search for what they match: inputs before i with their
+        new rows, those after i as they were."""
+        indexes = [self._own_index(key, changes) for key in self._keys[i]]
+        columns = [changes.columns[c] for c in self._payload[i]]
+        first = self._kept[i].add(changes.with_columns(columns), indexes)
+        numbers = np.arange(first, first + len(changes))
+        bound = tuple(numbers if j == i else None for j in range(len(before)))
+        start = _Combinations(bound, changes.begin, changes.until)
+        seen = [self._kept[j].segments if j < i else before[j] for j in range(len(before))]
+        asking = self._asking(i, changes, indexes)
+        return lambda: list(self._extend(start, self._routes[i], seen, asking))
 
     def _matchable(self, i: int, changes: Changes) -> Changes:
         """Without the rows that have a NULL where another input must be equal."""
@@ -162,7 +176,11 @@ class MultiJoin(Operator):
         return Index.of(_words(values, key.null_safe, len(changes)), changes.begin, changes.until)
 
     def _extend(
-        self, start: _Combinations, route: Sequence[tuple[_Key, int]], asking: Index | None = None
+        self,
+        start: _Combinations,
+        route: Sequence[tuple[_Key, int]],
+        seen: Sequence[Segments],
+        asking: Index | None = None,
     ) -> Iterator[_Combinations]:
         """Follow the route, input by input, in pieces of bounded size."""
         if not route:
@@ -172,11 +190,11 @@ class MultiJoin(Operator):
         if asking is None:
             values = [self._given(start, i, expression) for i, expression in key.given]
             asking = Index.of(_words(values, key.null_safe, len(start.begin)), start.begin, start.until)
-        for pairs in self._kept[key.input].probe(asking, index):
+        for pairs in matches(seen[key.input], asking, index):
             numbers = [None if known is None else known[pairs.probes] for known in start.numbers]
             numbers[key.input] = pairs.rows
             grown = _Combinations(tuple(numbers), pairs.begin, pairs.until)
-            yield from self._extend(grown, route[1:])
+            yield from self._extend(grown, route[1:], seen)
 
     def _given(self, start: _Combinations, i: int, expression: Expression) -> pa.Array:
         """A key's value for each combination so far."""
@@ -201,14 +219,17 @@ class MultiJoin(Operator):
         return found.take(np.flatnonzero(pc.fill_null(passed, False).to_numpy(zero_copy_only=False)))
 
     def _columns(self, found: _Combinations, read: frozenset[int]) -> list[pa.Array]:
-        columns: list[pa.Array] = []
-        for i, types in enumerate(self.input_types):
-            offset, numbers = len(columns), found.numbers[i]
-            assert numbers is not None
-            here = any(offset <= c < offset + len(types) for c in read)
-            kept = self._kept[i].payload.take(numbers) if here else [None] * len(self._payload[i])
-            columns.extend(self._spread(i, kept))
-        return columns
+        parts = [lambda i=i: self._columns_of(i, found, read) for i in range(len(self.input_types))]
+        sides = in_parallel(parts, worthwhile=len(found.begin) > _WORTHWHILE)
+        return [column for side in sides for column in side]
+
+    def _columns_of(self, i: int, found: _Combinations, read: frozenset[int]) -> list[pa.Array]:
+        """Input i's columns of each combination, if any of them is read."""
+        offset, numbers = self._offset(i), found.numbers[i]
+        assert numbers is not None
+        here = any(offset <= c < offset + len(self.input_types[i]) for c in read)
+        kept = self._kept[i].payload.take(numbers) if here else [None] * len(self._payload[i])
+        return self._spread(i, kept)
 
     def _results(self, found: Sequence[_Combinations]) -> Changes:
         found = [part for part in found if len(part.begin)]

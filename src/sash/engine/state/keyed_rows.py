@@ -7,7 +7,7 @@ netted and written anew. A probe costs what it finds, not what is kept.
 
 from __future__ import annotations
 
-__all__ = ["Index", "KeyedRows", "Pairs"]
+__all__ = ["Index", "KeyedRows", "Pairs", "Segments", "matches"]
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +71,10 @@ class _Segment:
     def of(first: int, changes: Changes, indexes: Sequence[Index]) -> _Segment:
         until = changes.until
         return _Segment(first, changes.begin, until, changes.weight, tuple(indexes), int(until.max()))
+
+
+Segments = tuple[_Segment, ...]
+"""Rows of one input as they were at some moment; immutable, so that a search may go on beside others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,24 +150,14 @@ class KeyedRows:
             out[here] = values[rows[here] - segment.first]
         return out
 
+    @property
+    def segments(self) -> Segments:
+        """The rows as they are now; what is added later does not show."""
+        return tuple(self._segments)
+
     def probe(self, asking: Index, key: int) -> Iterator[Pairs]:
         """All matches of the asking rows by the `key`-th key, in pieces of bounded size."""
-        room = min(_PAIRS_AT_ONCE, 1024 + len(asking.order))
-        for segment in self._segments:
-            index = segment.indexes[key]
-            cursor = np.zeros(1, np.int64)
-            while cursor[0] < len(asking.order):
-                out = [np.empty(room, np.int64) for _ in range(4)]
-                before = int(cursor[0])
-                count = probe(
-                    asking.order, asking.hashes, asking.begins, asking.untils, asking.words, cursor,
-                    index.bits, index.starts, index.order, index.hashes, index.begins, index.untils,
-                    index.words, segment.first, *out,
-                )  # fmt: skip
-                if count:
-                    yield Pairs(*(part[:count] for part in out))
-                if cursor[0] == before:
-                    room *= 2  # a single row has more matches than there was room for
+        return matches(self.segments, asking, key)
 
     def expire(self, frontier: Instant) -> None:
         """Forget what has ended; rewrite when the dead outweigh the living."""
@@ -213,6 +207,26 @@ class KeyedRows:
         self._clear()
         words = [np.ascontiguousarray(np.stack(list(key), axis=1)) for key in keys]
         self.add(rows, [Index.of(part, rows.begin, rows.until) for part in words])
+
+
+def matches(segments: Segments, asking: Index, key: int) -> Iterator[Pairs]:
+    """All matches of the asking rows in the segments by their `key`-th key, in pieces of bounded size."""
+    room = min(_PAIRS_AT_ONCE, 1024 + len(asking.order))
+    for segment in segments:
+        index = segment.indexes[key]
+        cursor = np.zeros(1, np.int64)
+        while cursor[0] < len(asking.order):
+            out = [np.empty(room, np.int64) for _ in range(4)]
+            before = int(cursor[0])
+            count = probe(
+                asking.order, asking.hashes, asking.begins, asking.untils, asking.words, cursor,
+                index.bits, index.starts, index.order, index.hashes, index.begins, index.untils,
+                index.words, segment.first, *out,
+            )  # fmt: skip
+            if count:
+                yield Pairs(*(part[:count] for part in out))
+            if cursor[0] == before:
+                room *= 2  # a single row has more matches than there was room for
 
 
 def _joined(segments: Sequence[_Segment]) -> _Segment:
