@@ -70,22 +70,26 @@ class Differences:
     def _deltas(self, changes: Changes, short: np.ndarray, ended: Changes | None) -> Deltas:
         """What began, what began and ended (`short`), and what ended of earlier steps, in time order."""
         n, columns = len(changes), changes.columns
-        rows = [np.arange(n), short]
-        at = [changes.begin, changes.until[short]]
-        change = [changes.weight, -changes.weight[short]]
+        rows, at, change = short, changes.until[short], -changes.weight[short]
         if ended is not None and len(ended):
             columns = tuple(map(pa.concat_arrays, zip(columns, ended.columns, strict=True)))
-            rows.append(np.arange(n, n + len(ended)))
-            at.append(ended.until)
-            change.append(-ended.weight)
-        if len(rows) == 2 and not len(short):
+            rows = np.concatenate([rows, np.arange(n, n + len(ended))])
+            at = np.concatenate([at, ended.until])
+            change = np.concatenate([change, -ended.weight])
+        if not len(rows):
             deltas = Deltas(columns, changes.begin, changes.weight)
         else:
-            deltas = _in_time_order(columns, *map(np.concatenate, (rows, at, change)))
-        # Equal rows of one instant meet where planning says so, and where a row and its negation end.
-        if self._nets or any((part > 0).any() for part in change[1:]):
-            return deltas.netted()
-        return deltas
+            if not self._nets and (change > 0).any():  # a row and its negation end together
+                indices = pa.array(rows)
+                kept, change = net([column.take(indices) for column in columns], at, change)
+                rows, at = rows[kept], at[kept]
+            deltas = _in_time_order(
+                columns,
+                np.concatenate([np.arange(n), rows]),
+                np.concatenate([changes.begin, at]),
+                np.concatenate([changes.weight, change]),
+            )
+        return deltas.netted() if self._nets else deltas
 
     def save(self, frontier: Instant) -> dict[str, pa.Table]:
         """The rows whose ends are to come."""

@@ -23,7 +23,7 @@ _ENTRY = (np.int64, np.int64)  # until, row number
 
 
 class LiveRows:
-    """Signed lifetimes that reach beyond the frontier.
+    """Signed lifetimes that reach beyond the frontier; when they began is forgotten.
 
     >>> live = LiveRows([pa.string()])
     >>> live.add(Changes((pa.array(["a", "b"]),), np.array([1, 1]), np.array([5, 9]), np.array([1, 1])))
@@ -38,7 +38,7 @@ class LiveRows:
 
     def _clear(self) -> None:
         self._payload = Rows(self._types)
-        self._begins, self._untils, self._weights = Tape(np.int64), Tape(np.int64), Tape(np.int64)
+        self._untils, self._weights = Tape(np.int64), Tape(np.int64)
         self._ends = Calendar(_ENTRY)
         self._ended = 0
         self._negatives = 0
@@ -49,7 +49,7 @@ class LiveRows:
     @property
     def nbytes(self) -> int:
         """How many bytes are held."""
-        tapes = (self._begins, self._untils, self._weights)
+        tapes = (self._untils, self._weights)
         return self._payload.nbytes + self._ends.nbytes + sum(tape.nbytes for tape in tapes)
 
     def add(self, changes: Changes) -> None:
@@ -57,18 +57,18 @@ class LiveRows:
         if not len(changes):
             return
         first = self._payload.append(changes.columns, len(changes))
-        self._begins.append(changes.begin)
         self._untils.append(changes.until)
         self._weights.append(changes.weight)
         self._ends.add((changes.until, np.arange(first, first + len(changes))))
         self._negatives += int(np.count_nonzero(changes.weight < 0))
 
     def pop(self, frontier: Instant) -> Changes:
-        """The rows that end by the frontier, in order of their ends."""
+        """The rows that end by the frontier, in order of their ends (which stand for their beginnings)."""
         _, numbers = self._ends.pop(frontier)
         at = numbers - self._payload.origin
         columns = tuple(self._payload.take(numbers))
-        gone = Changes(columns, self._begins.view()[at], self._untils.view()[at], self._weights.view()[at])
+        untils = self._untils.view()[at]
+        gone = Changes(columns, untils, untils, self._weights.view()[at])
         self._ended += len(numbers)
         self._forget(frontier)
         return gone
@@ -81,7 +81,7 @@ class LiveRows:
         if front:
             before = len(self._payload)
             self._payload.forget_before(self._payload.origin + front)
-            for tape in (self._begins, self._untils, self._weights):
+            for tape in (self._untils, self._weights):
                 tape.forget_before(self._payload.origin)
             self._ended -= before - len(self._payload)
         if self._ended + 2 * self._negatives > len(self._payload) // 2 + 4096:
@@ -94,9 +94,9 @@ class LiveRows:
     def contents(self, frontier: Instant) -> Changes:
         """What lives beyond the frontier, rows and their negations netted."""
         alive = np.flatnonzero(self._untils.view() > frontier)
-        begins, untils, weights = (t.view()[alive] for t in (self._begins, self._untils, self._weights))
+        untils, weights = self._untils.view()[alive], self._weights.view()[alive]
         columns = self._payload.take(alive + self._payload.origin)
-        everything = Changes(tuple(columns), begins, untils, weights)
+        everything = Changes(tuple(columns), np.full(len(alive), frontier), untils, weights)
         if not self._negatives:
             return everything
         kept, sums = net(columns, untils, weights)
