@@ -51,8 +51,7 @@ def load(path: str | os.PathLike[str], **settings: Any) -> Database:
 
     The saved settings hold unless given anew; `rules` and `watch` are never saved.
     """
-    from pathlib import Path
-
+    from sash.session.arguments import path_of
     from sash.session.saving import restore
 
-    return restore(Path(path), settings)
+    return restore(path_of(path), settings)

@@ -159,7 +159,7 @@ def test_filter_of_an_aggregate_makes_the_other_rows_null() -> None:
         ("l[0]", "SASH-PLAN-017", "l[0", "Select the whole column."),
         ("(SELECT 1 FROM z)", "SASH-PLAN-007", "1 FROM z", ""),
         ("a IN (SELECT b FROM z)", "SASH-PLAN-006", "a IN (SELECT b FROM z", ""),
-        ("CAST(a AS GEOGRAPHY)", "SASH-BIND-018", "a", ""),
+        ("CAST(a AS GEOGRAPHY)", "SASH-BIND-018", "GEOGRAPHY", ""),
         ("CAST(d AS INT)", "SASH-BIND-006", "d", ""),
         ("INTERVAL 1 MONTH", "SASH-BIND-018", "", ""),
     ],

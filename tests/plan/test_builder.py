@@ -392,7 +392,7 @@ def test_a_constant_condition_filters() -> None:
         ("SELECT src FROM p [UNTIL bytes]", "SASH-BIND-012", "bytes"),
         ("SELECT k FROM s [UNTIL b]", "SASH-BIND-012", "b"),
         ("SELECT src FROM p, s", "SASH-BIND-013", "s"),
-        ("SELECT k, a AS K FROM s", "SASH-BIND-014", "k"),
+        ("SELECT k, a AS K FROM s", "SASH-BIND-014", "a AS K"),
         ("SELECT * FROM s, r", "SASH-BIND-014", "*"),
         ("SELECT k FROM s UNION SELECT k, c FROM r", "SASH-BIND-015", "k, c FROM r"),
         ("SELECT k FROM s WHERE a IN (SELECT k, c FROM r)", "SASH-BIND-015", "a IN (SELECT k, c FROM r"),

@@ -129,9 +129,14 @@ def test_mixed_objects_in_pandas_name_the_row() -> None:
         admit(frame, PACKETS)
 
 
-def test_a_name_in_other_letters_is_suggested() -> None:
-    with pytest.raises(SashError, match="Rename 'TS' to 'ts'"):
-        admit(pa.table({"TS": [1], "src": ["a"], "bytes": [1]}), PACKETS)
+def test_a_name_in_other_letters_is_the_column() -> None:
+    assert admit(pa.table({"TS": [1], "src": ["a"], "bytes": [1]}), PACKETS).ts.tolist() == [1]
+    assert admit(pd.DataFrame({"TS": [1], "Src": ["a"], "bytes": [1]}), PACKETS).ts.tolist() == [1]
+
+
+def test_two_names_in_other_letters_are_none() -> None:
+    with pytest.raises(SashError, match="Name one column 'ts'"):
+        admit(pa.table({"TS": [1], "Ts": [1], "src": ["a"], "bytes": [1]}), PACKETS)
 
 
 def test_a_column_that_comes_twice() -> None:

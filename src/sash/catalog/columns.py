@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as types
 
 from sash.catalog.clock import read_instant
+from sash.catalog.python_values import has_broken_maps, mixes_datetimes, unwrapped
 from sash.errors import SashError
 
 _ARROW_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -24,7 +25,10 @@ _ARROW_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 @dataclass(frozen=True)
 class Misfit:
-    """The first value of a column that cannot be what is asked; rows count from 1."""
+    """The first value of a column that cannot be what is asked; rows count from 1.
+
+    Without a value (it is None) the column has none, and its type alone does not fit.
+    """
 
     row: int
     value: object
@@ -47,6 +51,8 @@ def fit(array: pa.Array, target: pa.DataType) -> pa.Array | Misfit:
     if types.is_null(array.type):
         return pa.nulls(len(array), target)
     convert = _conversion(array.type, target)
+    if not len(array):
+        return Misfit(0, None, array.type) if convert is None else pa.nulls(0, target)
     if convert is None:
         return _first_value(array)
     try:
@@ -209,6 +215,11 @@ def _value(array: pa.Array, row: int) -> object:
 
 
 def _infer(values: Sequence[object], target: pa.DataType) -> pa.Array | None:
+    if mixes_datetimes(values) or (
+        types.is_nested(target) and any(has_broken_maps(value, target) for value in values)
+    ):
+        return None
+    values = unwrapped(values)
     try:
         if types.is_nested(target):  # Python's dicts and lists do not tell maps from structs
             return pa.array(values, target)

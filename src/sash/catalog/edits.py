@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from sash.catalog.clock import KINDS, Kind, show_instant
+from sash.catalog.clock import EARLIEST, KINDS, Kind, show_instant
 from sash.catalog.columns import Misfit, fit
 from sash.catalog.tables import Columns, History, TableChange, delete, effective_instants, insert, update
 from sash.engine.expressions import Faults, evaluate
@@ -24,7 +24,9 @@ from sash.language.binder import Binder
 from sash.language.expressions import Expression, Field
 from sash.language.scope import Scope, names_of, suggestion
 from sash.language.statements import Delete, InsertInto, Update
+from sash.language.types import sql_name
 from sash.lifetimes import Instant
+from sash.plan.wording import counted
 
 
 def edit(
@@ -58,10 +60,12 @@ def _in_order(
         if last <= at[kind]:
             continue
         if kind in present and (not said or kind in said):
+            known = at[kind] > EARLIEST[kind]  # else it is from before any row
+            order = f"after {show_instant(at[kind], kind)}" if known else "and this one would come before it"
             raise SashError(
                 "SASH-TABLE-006",
                 f"Table '{history.definition.name}' has a change at {show_instant(last, kind)} already, "
-                f"after {show_instant(at[kind], kind)}.",
+                f"{order}.",
                 remedy="Make changes in the order of their instants: give AT that instant or a later one.",
             )
         ordered[kind] = last
@@ -81,7 +85,8 @@ def _inserted(statement: InsertInto, history: History, text: str) -> Columns:
         if len(row) != len(positions):
             raise SashError(
                 "SASH-TABLE-001",
-                f"Row {number} has {len(row)} values for {len(positions)} columns of '{definition.name}'.",
+                f"Row {number} has {counted(len(row), 'value')} for {counted(len(positions), 'column')} "
+                f"of '{definition.name}'.",
                 remedy=f"Give values for: {', '.join(named)}.",
             )
     binder = Binder(Scope(()), text, "VALUES")
@@ -143,9 +148,11 @@ def _computed(expression: Expression, columns: list[pa.Array], length: int, fiel
         )
     fitted = fit(array, field.type)
     if isinstance(fitted, Misfit):
+        value = fitted.value
+        what = f"A value of {sql_name(fitted.type)}" if value is None else f"The value {value!r}"
         raise SashError(
             "SASH-TABLE-005",
-            f"The value {fitted.value!r} does not fit column '{field.name}', which is {field.type}.",
+            f"{what} does not fit column '{field.name}', which is {sql_name(field.type)}.",
             remedy="Give a value of that type, or CAST it.",
         )
     return fitted

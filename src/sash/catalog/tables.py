@@ -152,7 +152,7 @@ def update(
 ) -> tuple[History, TableChange]:
     """The table with the rows at `positions` replaced from an instant on."""
     ended, gone = _end(history, positions, at)
-    _check_keys(ended, rows, ended.latest)
+    _check_keys(ended, rows, ended.latest, changed=True)
     columns = tuple(pa.concat_arrays([old, new]) for old, new in zip(gone, rows, strict=True))
     weight = np.concatenate([np.full(len(positions), -1, np.int64), np.ones(len(positions), np.int64)])
     return _append(ended, rows, at), TableChange(columns, weight, at)
@@ -190,7 +190,7 @@ def _ends_after(history: History, at: Mapping[Kind, Instant]) -> np.ndarray:
     return np.asarray(np.logical_or.reduce(alive))
 
 
-def _check_keys(history: History, rows: Columns, rivals: np.ndarray) -> None:
+def _check_keys(history: History, rows: Columns, rivals: np.ndarray, changed: bool = False) -> None:
     """No row may have a NULL key, or the key of another new row or of a rival's."""
     definition = history.definition
     if not definition.key or not len(rows[0]):
@@ -214,8 +214,12 @@ def _check_keys(history: History, rows: Columns, rivals: np.ndarray) -> None:
             shown = ", ".join(map(repr, key))
             raise SashError(
                 "SASH-TABLE-003",
-                f"Table '{definition.name}' has a row with the key {names} = {shown} already.",
-                remedy="Use UPDATE to change that row, or DELETE it first.",
+                f"Table '{definition.name}' would have two rows with the key {names} = {shown}."
+                if changed
+                else f"Table '{definition.name}' has a row with the key {names} = {shown} already.",
+                remedy="Choose fewer rows by WHERE, or give each a key of its own."
+                if changed
+                else "Use UPDATE to change that row, or DELETE it first.",
             )
         taken.add(key)
 

@@ -29,7 +29,7 @@ from sash.plan.keys import nets
 from sash.plan.nodes import Node, Source, TableScan
 from sash.plan.patterns import Pattern, pattern
 
-STRIDE_ROWS = 32_768
+STRIDE_ROWS = 65_536
 """About how many rows a circuit takes at once."""
 
 

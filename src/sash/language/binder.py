@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = ["Binder", "cast_to", "has_aggregate"]
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,7 +28,7 @@ from sash.language.functions import (
     resolve,
     resolve_aggregate,
 )
-from sash.language.literals import literal_of, number_of
+from sash.language.literals import check_typed_constant, literal_of, number_of
 from sash.language.scope import Scope
 from sash.language.syntax import place_of
 from sash.language.types import UnknownType, arrow_type, sql_name
@@ -87,6 +88,8 @@ class Binder:
             return self._aggregate(node)
         self._refuse(node)
         name, arguments = call_of(node)
+        if any(argument is None for argument in arguments):
+            raise self.error("SASH-BIND-006", f"'{name}' needs an argument.", "Give it one.", node)
         return self.call(name, [self.bind(argument) for argument in arguments], node)
 
     def predicate(self, node: exp.Expr) -> Expression:
@@ -131,12 +134,15 @@ class Binder:
         try:
             target = arrow_type(node.args["to"])
         except UnknownType as unknown:
-            raise self.error(
+            place = place_of(node.args["to"], self.text)
+            raise SashError(
                 "SASH-BIND-018",
-                f"There is no type {unknown}.",
-                "Use BOOLEAN, TINYINT to BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BINARY, DATE or TIMESTAMP.",
-                node,
+                f"There is no type {unknown if place is None else self.text[place.start : place.end]}.",
+                remedy="Use BOOLEAN, TINYINT to BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BINARY, DATE or "
+                "TIMESTAMP.",
+                place=place,
             ) from None
+        check_typed_constant(node, target, self.text)
         operand = self.bind(node.this)
         try:
             resolve("cast", [operand.type, target])
@@ -145,6 +151,10 @@ class Binder:
         return cast_to(operand, target)
 
     def _aggregate(self, node: exp.Expr) -> Expression:
+        if isinstance(node, exp.Filter) and not isinstance(node.this, AGGREGATES):
+            raise self.error(
+                "SASH-BIND-009", "FILTER goes with aggregates only.", "Use CASE or WHERE instead.", node
+            )
         if isinstance(node, exp.Star) or self.aggregates is None or self.inside_aggregate:
             where = "inside another aggregate" if self.inside_aggregate else f"in {self.clause}"
             what = "A star" if isinstance(node, exp.Star) else "An aggregate"
@@ -219,14 +229,24 @@ class Binder:
             trouble = self._as_written(trouble, node)
         elif isinstance(trouble, NotAFunctionOfTheRow):
             code = "SASH-BIND-007"
+        else:
+            written = self._word(node)
+            if written.isidentifier():  # INSTR, say, is known by another name
+                message = re.sub(r"^'\w+' does not", f"'{written.lower()}' does not", trouble.message)
+                return self.error(code, message, trouble.remedy, node)
         return self.error(code, trouble.message, trouble.remedy, node)
+
+    def _word(self, node: exp.Expr) -> str:
+        """The function's name as it stands in the text; empty if the node does not keep its place."""
+        start, end = node.meta.get("start"), node.meta.get("end")
+        return self.text[start : end + 1] if isinstance(start, int) and isinstance(end, int) else ""
 
     def _as_written(self, trouble: UnknownFunction, node: exp.Expr) -> FunctionError:
         """The same trouble under the name in the text, where sqlglot has another for it."""
-        start, end = node.meta.get("start"), node.meta.get("end")
-        if isinstance(start, int) and isinstance(end, int):
+        written = self._word(node)
+        if written:
             try:
-                resolve(self.text[start : end + 1], ())
+                resolve(written, ())
             except UnknownFunction as again:
                 return again
             except FunctionError:

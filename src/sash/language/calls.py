@@ -185,7 +185,7 @@ def _extract(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
 
 
 def _position(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
-    return "locate", _given(node, ("substr", "this", "position"))
+    return "locate", _given(node, ("substr", "this", "position", "occurrence"))
 
 
 def _date_add(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
@@ -230,7 +230,8 @@ def _concat(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
 
 
 def _initcap(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
-    return "initcap", [node.this]
+    added = isinstance(node.expression, exp.Literal) and not node.expression.meta  # by sqlglot
+    return "initcap", [node.this] if added else _given(node, ("this", "expression"))
 
 
 def _unix_timestamp(node: exp.Expr) -> tuple[str, list[exp.Expr]]:

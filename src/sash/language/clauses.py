@@ -12,8 +12,17 @@ from sash.language.syntax import RelationToStream, WindowClause, place_of
 _ACCEPTED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Select: frozenset(
         {
-            "expressions", "from_", "joins", "where", "group", "having", "distinct",
-            "order", "limit", "offset", "with_",
+            "expressions",
+            "from_",
+            "joins",
+            "where",
+            "group",
+            "having",
+            "distinct",
+            "order",
+            "limit",
+            "offset",
+            "with_",
         }
     ),
     exp.SetOperation: frozenset({"this", "expression", "distinct", "order", "limit", "offset", "with_"}),
@@ -52,6 +61,7 @@ _WORDS = {
 }
 
 _REMEDIES = {
+    "all": "Name the columns to group by.",
     "except_": "Name the columns you want.",
     "hint": "Leave it out.",
     "hints": "Leave it out.",
@@ -82,8 +92,8 @@ def refuse_unknown_clauses(query: exp.Expr, text: str) -> None:
         if type(node) in _REFUSED_NODES:
             word, remedy = _REFUSED_NODES[type(node)]
             raise _refused(f"{word} is not part of the language.", remedy, node, text)
-        if isinstance(node, exp.Group) and not node.expressions:
-            raise _empty("GROUP BY names nothing.", "Say by what to group.", node, text)
+        if isinstance(node, exp.Group) and all(each == exp.Tuple() for each in node.expressions):
+            raise _empty("GROUP BY names nothing.", "Say by what to group, or leave it out.", node, text)
         if isinstance(node, exp.In) and not (node.expressions or node.args.get("query")):
             raise _empty("The list after IN is empty.", "Put at least one value into it.", node, text)
         if isinstance(node, (exp.From, exp.Join)) and not _named_or_query(node.this):

@@ -134,8 +134,9 @@ class ColumnsParser(SashParser):
             if node is not None:
                 return arrow_type(node)
             name, last = first.text, first
-        except UnknownType as unknown:
-            name, last = unknown.args[0], self._prev
+        except UnknownType:
+            last = self._prev
+            name = self.sql[first.start : last.end + 1]
         except ParseError:
             first = last = self._curr or self._prev
             name = first.text

@@ -21,13 +21,14 @@ from sqlglot.parsers.spark import SparkParser
 
 from sash.errors import SashError
 from sash.language.syntax import RelationToStream, StreamCall, WindowClause, place_between, place_of
-from sash.language.window_syntax import read_window
+from sash.language.window_syntax import at_window, misplaced_window, read_window
 
 _STREAM_OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 
 _QUERY_TOKENS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM)
 
 T = TypeVar("T")
+E = TypeVar("E", bound=exp.Expr)
 
 
 class SashParser(SparkParser):
@@ -56,17 +57,23 @@ class SashParser(SparkParser):
         """Hang the window that stands here, if one does, on a FROM item."""
         if item is None or self._curr.token_type != TokenType.L_BRACKET:
             return
-        opening = self._curr
-        window, index = read_window(self._tokens, self._index, self.sql)
-        self._retreat(index)
-        if item.args.get("cql_window"):
-            raise SashError(
-                "SASH-PARSE-013",
-                "One FROM item has two windows.",
-                remedy="Keep one of them, before or after the alias.",
-                place=place_between(self.sql, opening, self._prev),
-            )
-        item.set("cql_window", window)
+        while self._curr.token_type == TokenType.L_BRACKET:
+            opening = self._curr
+            window, index = read_window(self._tokens, self._index, self.sql)
+            self._retreat(index)
+            if item.args.get("cql_window"):
+                raise SashError(
+                    "SASH-PARSE-013",
+                    "One FROM item has two windows.",
+                    remedy="Keep one of them, before or after the alias.",
+                    place=place_between(self.sql, opening, self._prev),
+                )
+            item.set("cql_window", window)
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        if this is not None and at_window(self._tokens, self._index):
+            raise misplaced_window(self._tokens, self._index, self.sql)
+        return super()._parse_bracket(this)
 
     def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | exp.Dot | None:
         table = super()._parse_table_parts(*args, **kwargs)
@@ -196,7 +203,7 @@ class SashParser(SparkParser):
         def item() -> T | None:
             after_separator = self._prev.token_type == sep
             result = parse_method()
-            if result is None and after_separator:
+            if result is None and (after_separator or self._curr.token_type == sep):
                 self.raise_error("Something is missing")
             return result
 
@@ -217,11 +224,54 @@ class SashParser(SparkParser):
             self.raise_error("Something is missing")
         return projections, exclude
 
+    def validate_expression(self, expression: E, args: list[Any] | None = None) -> E:
+        """Refuse a call with too few arguments, and one of whose arguments sqlglot would drop some."""
+        if args is not None and any("missing" in message for message in expression.error_messages(args)):
+            self.raise_error("Too few arguments")
+        if args and _drops_the_last(args, expression):
+            self.raise_error("The number of provided arguments is too large")
+        return super().validate_expression(expression, args)
+
+    # Places that sqlglot does not note
+
+    def _parse_group(self, *args: Any, **kwargs: Any) -> exp.Group | None:
+        first = self._curr
+        group = super()._parse_group(*args, **kwargs)
+        return group if group is None else _between(group, first, self._prev)
+
+    def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        first = self._curr
+        type_ = super()._parse_types(*args, **kwargs)
+        return _between(type_, first, self._prev) if isinstance(type_, exp.DataType) else type_
+
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
         low = self._parse_bitwise()
         if not self._match(TokenType.AND):
             self.raise_error("Expecting AND")
         return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
+
+
+def _between(node: E, first: Token, last: Token) -> E:
+    node.update_positions(line=first.line, col=first.col, start=first.start, end=last.end)
+    return node
+
+
+def _drops_the_last(arguments: Sequence[object], call: exp.Expr) -> bool:
+    """Whether the call that sqlglot built of arguments has lost the last: it is neither there as it
+    was nor as a copy, nor as the word for a unit or a format that it says.
+    """
+    last = arguments[-1]
+    if isinstance(call, exp.StrToUnix):
+        return len(arguments) > 1
+    if not isinstance(last, exp.Expr) or (isinstance(last, exp.Literal) and call.args.get("format")):
+        return False
+    others = {id(argument) for argument in arguments[:-1]}
+    parts = [part for part in call.walk() if id(part) not in others]
+    word = last.name.upper()
+    return not any(
+        part == last or (isinstance(part, (exp.Var, exp.Literal)) and part.name.upper() == word)
+        for part in parts
+    )
 
 
 def _misplaced_window(text: str, opening: Token, name: str) -> SashError:
@@ -286,8 +336,27 @@ class Sash(Spark):
     Generator = SashGenerator
 
     def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:
-        """The tokens, with the -RESTORE operators as one name each."""
-        return _join_restore(super().tokenize(sql, dialect))
+        """The tokens, with the -RESTORE operators as one name each, and a doubled quote as one quote."""
+        return _join_quotes(_join_restore(super().tokenize(sql, dialect)), sql)
+
+
+def _join_quotes(tokens: Sequence[Token], sql: str) -> list[Token]:
+    """'it''s' is one string with a quote in it, as in standard SQL; Spark takes it for two."""
+    joined: list[Token] = []
+    for token in tokens:
+        last = joined[-1] if joined else None
+        doubled = (
+            last is not None
+            and token.token_type == last.token_type == TokenType.STRING
+            and token.start == last.end + 1
+            and sql[token.start] == sql[last.end]
+        )
+        if last is not None and doubled:
+            text = last.text + sql[token.start] + token.text
+            joined[-1] = Token(last.token_type, text, last.line, last.col, last.start, token.end)
+        else:
+            joined.append(token)
+    return joined
 
 
 def _join_restore(tokens: Sequence[Token]) -> list[Token]:

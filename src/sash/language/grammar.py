@@ -37,7 +37,7 @@ from sash.language.definitions import (
 from sash.language.durations import microseconds
 from sash.language.stream_calls import lift_stream_calls
 from sash.language.syntax import place_between
-from sash.language.window_syntax import read_amount
+from sash.language.window_syntax import misplaced_window, read_amount
 
 _STATEMENTS = "SELECT, CREATE, INSERT, UPDATE, DELETE or DROP"
 
@@ -104,12 +104,7 @@ class StatementParser(ColumnsParser):
 
     def _refuse_rest(self) -> NoReturn:
         if self._curr.token_type == TokenType.L_BRACKET:
-            raise SashError(
-                "SASH-PARSE-013",
-                "A window cannot stand here.",
-                remedy="Put it after the name of a stream, or after a subquery, in FROM or JOIN.",
-                place=place_between(self.sql, self._curr),
-            )
+            raise misplaced_window(self._tokens, self._index, self.sql)
         self.raise_error("Unexpected token")
         raise AssertionError  # raise_error always raises
 

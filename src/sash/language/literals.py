@@ -6,9 +6,11 @@ the digits it has; one with an exponent is DOUBLE.
 
 from __future__ import annotations
 
-__all__ = ["literal_of", "number_of"]
+__all__ = ["check_typed_constant", "literal_of", "number_of"]
 
+import calendar
 import datetime
+import re
 from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
@@ -58,6 +60,41 @@ def number_of(literal: Literal, target: pa.DataType) -> Literal | None:
     if pa.types.is_float64(target) and abs(value) <= 2**53:
         return Literal(float(value), target)
     return None
+
+
+_DAY = r"[+-]?(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})"
+_CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.\d{0,9})?)?)?"
+_ZONE = r" ?(?:Z|UTC|GMT|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?)?"
+_DATE = re.compile(_DAY + r"(?:[ T].*)?)?)?", re.ASCII)
+_TIMESTAMP = re.compile(_DAY + r"(?:[ T](?:" + _CLOCK + _ZONE + r")?)?)?)?", re.ASCII)
+
+
+def check_typed_constant(node: exp.Cast, target: pa.DataType, text: str) -> None:
+    """Refuse DATE 'x' and TIMESTAMP 'x' if x is none; a CAST of the same would be NULL."""
+    written = node.this
+    typed = type(node) is exp.Cast and "start" not in node.meta  # not CAST(...), not DATE(...)
+    is_date = pa.types.is_date32(target)
+    if not typed or not (is_date or pa.types.is_timestamp(target)) or not written.is_string:
+        return
+    found = (_DATE if is_date else _TIMESTAMP).fullmatch(str(written.this).strip())
+    if found is None or not _is_real(*(None if part is None else int(part) for part in found.groups())):
+        raise _unreadable(
+            node,
+            text,
+            f"'{written.this}' is not a {'date' if is_date else 'timestamp'}.",
+            f"Write for example {'DATE' if is_date else 'TIMESTAMP'} "
+            f"'2024-01-31{'' if is_date else ' 12:00:00'}'.",
+        )
+
+
+def _is_real(year: int | None, month: int | None, day: int | None, *clock: int | None) -> bool:
+    """Whether the calendar has the day and the clock the time; what is left out is."""
+    if not 1 <= (month or 1) <= 12 or month == 0 or day == 0:
+        return False
+    last = calendar.monthrange(2000 + (year or 0) % 400, month or 1)[1]  # the calendar repeats itself
+    return (day or 1) <= last and all(
+        (part or 0) < end for part, end in zip(clock, (24, 60, 60), strict=False)
+    )
 
 
 def _number(written: str, node: exp.Expr, text: str) -> Literal:

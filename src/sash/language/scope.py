@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from sash.errors import SashError
+from sash.language.coercion import is_nested
 from sash.language.expressions import Column, Expression, Schema
 from sash.language.syntax import place_of
 
@@ -74,6 +75,13 @@ class Scope:
         visible = self.names + self.outer
         tables = sorted({name.table for name in visible if name.table is not None})
         if column.table and column.table.lower() not in {table.lower() for table in tables}:
+            if any(is_nested(name.expression.type) for name in _matching(visible, None, column.table)):
+                return SashError(
+                    "SASH-PLAN-017",
+                    "Nested values are carried along, not looked into.",
+                    remedy="Select the whole column.",
+                    place=place_of(column, text),
+                )
             return SashError(
                 "SASH-BIND-002",
                 f"There is no '{column.table}' in this query's FROM.",

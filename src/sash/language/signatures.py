@@ -7,9 +7,10 @@ and the operators whose result depends on their arguments have rules of their ow
 from __future__ import annotations
 
 __all__ = [
-    "ANY", "BOOLEAN", "DATE", "DOUBLE", "INTEGER", "INTEGRAL", "MOMENT", "NUMBER", "TEXT", "TEXT_OR_BYTES",
-    "TIMESTAMP", "Arguments", "Kind", "Resolved", "Rule", "alike", "arithmetic", "becomes", "can_cast",
-    "case", "casting", "comparison", "division", "integer_division", "rounding", "takes", "whole_part",
+    "ANY", "BOOLEAN", "DATE", "DOUBLE", "INTEGER", "INTEGRAL", "MOMENT", "NUMBER", "SIGNS", "TEXT",
+    "TEXT_OR_BYTES", "TIMESTAMP", "Arguments", "Kind", "Resolved", "Rule", "alike", "arithmetic", "becomes",
+    "can_cast", "case", "casting", "comparison", "division", "integer_division", "rounding", "takes",
+    "whole_part",
 ]  # fmt: skip
 
 from collections.abc import Callable
@@ -36,6 +37,18 @@ from sash.language.types import sql_name
 
 _DAY = 86_400_000_000
 
+SIGNS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "int_divide": "DIV", "modulo": "%",
+    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>",
+    "and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE", "rlike": "RLIKE",
+}  # fmt: skip
+"""The operators that stand between their operands, as they are written."""
+
+_WRITTEN = {
+    **SIGNS, "negate": "-", "not": "NOT", "in_list": "IN", "case": "CASE", "is_null": "IS NULL",
+    "is_not_null": "IS NOT NULL", "bit_and": "&", "bit_or": "|", "bit_xor": "^", "bit_not": "~",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -57,7 +70,8 @@ class Arguments:
     def mismatch(self, wanted: str) -> ArgumentMismatch:
         """The error that says what the function takes."""
         given = ", ".join(map(sql_name, self.types)) or "nothing"
-        return ArgumentMismatch(f"'{self.name}' does not take ({given}).", f"It takes {wanted}.")
+        name = _WRITTEN.get(self.name, self.name)
+        return ArgumentMismatch(f"'{name}' does not take ({given}).", f"It takes {wanted}.")
 
 
 Rule = Callable[[Arguments], Resolved]

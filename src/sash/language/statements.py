@@ -119,7 +119,8 @@ def _syntax_error(trouble: tuple[int, str] | None, tokens: list[Token], text: st
         Place(text, tokens[-1].end + 1, tokens[-1].end + 2) if ended else place_between(text, tokens[index])
     )
     found = text[place.start : place.end]
-    where = "at the end" if ended else f"before '{found}'"
+    quoted = found if found[:1] in ("'", '"', "`") else f"'{found}'"
+    where = "at the end" if ended else f"before {quoted}"
     remedy = "Check the spelling, the commas and the parentheses just before this place."
     wanted = re.match(r"Expecting (\S+)", message)
     after = re.match(r"Expected (END|AS|FROM) ", message)
@@ -131,25 +132,28 @@ def _syntax_error(trouble: tuple[int, str] | None, tokens: list[Token], text: st
             place=place,
         )
     if after:
-        sentence = f"'{after[1]}' is missing {'at the end' if ended else f'near {found!r}'}."
+        sentence = f"'{after[1]}' is missing {'at the end' if ended else f'near {quoted}'}."
         remedy = f"Put '{after[1]}' there, or check what stands before it."
     elif wanted:
         sentence = f"'{wanted[1].upper()}' is missing {where}."
         remedy = f"Put '{wanted[1].upper()}' there, or check what stands before it."
     elif message.startswith(("A name", "A query", "A string")):
-        sentence = f"{message}{'' if ended else f', not {found!r}'}."
+        sentence = f"{message}{'' if ended else f', not {quoted}'}."
     elif message.startswith("Expected table name"):
         sentence = f"The name of a stream, table or view is missing {where}."
     elif "number of provided arguments" in message:
         sentence = f"A function has more arguments than it takes, {where}."
         remedy = "Give it fewer."
+    elif message.startswith("Too few arguments"):
+        sentence = f"A function has fewer arguments than it needs, {where}."
+        remedy = "Give it more."
     elif ended:
         sentence = "The text ends where more is needed."
         remedy = "Complete the statement."
     elif message.startswith(("Required argument", "Something is missing")):
-        sentence = f"Something is missing before '{found}'."
+        sentence = f"Something is missing before {quoted}."
     else:
-        sentence = f"'{found}' cannot stand here."
+        sentence = f"{quoted} cannot stand here."
     return SashError("SASH-PARSE-001", sentence, remedy=remedy, place=place)
 
 
@@ -158,6 +162,13 @@ def _tokens(text: str) -> list[Token]:
         return Sash().tokenize(text)
     except TokenError:
         start = _unclosed(text)
+        if start >= len(text) and (odd := _ODD_BYTES.search(text)) is not None:
+            raise SashError(
+                "SASH-PARSE-001",
+                f"{odd[0]} holds more than hexadecimal digits.",
+                remedy="Use the digits 0 to 9 and A to F.",
+                place=Place(text, odd.start(), odd.end()),
+            ) from None
         what = "comment" if text.startswith("/*", start) else "quote"
         raise SashError(
             "SASH-PARSE-004",
@@ -170,6 +181,9 @@ def _tokens(text: str) -> list[Token]:
 _QUOTED_OR_COMMENT = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|['"`]|/\*|.""", re.DOTALL
 )
+
+
+_ODD_BYTES = re.compile(r"""\b[xX](?:'[^']*[^'0-9a-fA-F][^']*'|"[^"]*[^"0-9a-fA-F][^"]*")""")
 
 
 def _unclosed(text: str) -> int:

@@ -6,7 +6,7 @@ Arrow types are the types of Sash. TIMESTAMP is microseconds without a zone, in 
 
 from __future__ import annotations
 
-__all__ = ["UnknownType", "arrow_type", "sql_name"]
+__all__ = ["UnknownType", "arrow_type", "sql_name", "with_article"]
 
 import pyarrow as pa
 from sqlglot import exp
@@ -115,4 +115,15 @@ def sql_name(type_: pa.DataType) -> str:
         return f"ARRAY<{sql_name(type_.value_type)}>"
     if pa.types.is_struct(type_):
         return f"STRUCT<{', '.join(f'{field.name}: {sql_name(field.type)}' for field in type_)}>"
+    if pa.types.is_duration(type_):
+        return "INTERVAL"
     return str(type_).upper()
+
+
+def with_article(name: str) -> str:
+    """A noun with `a` or `an` before it.
+
+    >>> with_article("INT"), with_article("BIGINT")
+    ('an INT', 'a BIGINT')
+    """
+    return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"

@@ -6,7 +6,7 @@ all are read. Lengths stay in the units that were written: only the stream knows
 
 from __future__ import annotations
 
-__all__ = ["Amount", "read_amount", "read_window"]
+__all__ = ["Amount", "at_window", "misplaced_window", "read_amount", "read_window"]
 
 import re
 from collections.abc import Sequence
@@ -27,6 +27,12 @@ _FORMS = (
     "Write [RANGE t], [RANGE t SLIDE d], [ROWS n], [ROWS n SLIDE m], [PARTITION BY k ROWS n], [NOW], "
     "[UNTIL column] or [UNBOUNDED], each with INTERNAL if its results shall stay."
 )
+
+_POSITIVE = {
+    "RANGE": "Give a positive number, or [NOW] for the rows of the present instant alone.",
+    "ROWS": "Give a positive number of rows.",
+    "SLIDE": "Give a positive number, or leave SLIDE out to move with every row.",
+}
 
 _NUMBER_AND_UNIT = re.compile(r"(\d+)([^\W\d_]+)")
 
@@ -96,7 +102,9 @@ def read_amount(
         raise SashError(
             "SASH-PARSE-012",
             f"{digits} is not a whole number.",
-            remedy="Use a whole number of a smaller unit, such as 500 MILLISECONDS.",
+            remedy="Rows are counted in whole numbers: write for example ROWS 10."
+            if after == "ROWS"
+            else "Use a whole number of a smaller unit, such as 500 MILLISECONDS.",
             place=place_between(text, token),
         )
     unit = _unit(unit_word, unit_token, text)
@@ -125,6 +133,24 @@ def _unit(word: str | None, token: Token | None, text: str) -> str | None:
             place=place_between(text, token),
         )
     return unit
+
+
+def at_window(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a square bracket and a word of windows stand here, rather than an index into a value."""
+    token = _at(tokens, index)
+    opens = token is not None and token.token_type == TokenType.L_BRACKET
+    return opens and _word(_at(tokens, index + 1)) in _CLAUSES
+
+
+def misplaced_window(tokens: Sequence[Token], index: int, text: str) -> SashError:
+    """The error for the window that opens at the token at `index`."""
+    closing = (token for token in tokens[index:] if token.token_type == TokenType.R_BRACKET)
+    return SashError(
+        "SASH-PARSE-013",
+        "A window cannot stand here.",
+        remedy="Put it after the name of a stream, or after a subquery, in FROM or JOIN.",
+        place=place_between(text, tokens[index], next(closing, None)),
+    )
 
 
 @dataclass
@@ -215,7 +241,7 @@ def _judge(draft: _Draft, place: Place) -> WindowClause:
             raise SashError(
                 "SASH-PARSE-010",
                 f"{word} must be more than zero, not {amount.value}.",
-                remedy="Give a positive number, or [NOW] for the rows of the present instant alone.",
+                remedy=_POSITIVE[word],
                 place=amount.place,
             )
     heads = [word for word in ("NOW", "UNTIL", "UNBOUNDED") if word in seen]

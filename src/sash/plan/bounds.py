@@ -13,7 +13,11 @@ __all__ = ["State", "live", "refuse_unbounded", "state", "unending"]
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from sash.errors import SashError
+from sash.language.statements import parse_query
+from sash.language.syntax import RelationToStream, place_of
 from sash.plan.keys import nets
 from sash.plan.nodes import (
     Aggregate,
@@ -33,7 +37,7 @@ from sash.plan.nodes import (
     Windowed,
 )
 from sash.plan.patterns import Pattern, pattern
-from sash.plan.wording import duration, is_timestamped, listing, phrase
+from sash.plan.wording import counted, duration, is_timestamped, listing, phrase
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class State:
     bound: str = ""
     unbounded: str | None = None
     fix: str | None = None
+    culprit: Source | ToStream | None = None
+    """The stream that has no end."""
 
 
 _NOTHING = State("none")
@@ -126,26 +132,45 @@ def live(node: Node) -> str:
         case Aggregate():
             return _groups(node)
         case TopK():
-            return f"{node.limit} rows"
+            return counted(node.limit, "row")
         case ToStream():
             return f"rows of the {node.kind.upper()} of {' and '.join(_names_below(node))}"
         case _:
             return "rows"
 
 
-def refuse_unbounded(plan: Node) -> None:
-    """Raise an error that says what to add if any operator would keep rows forever."""
+def refuse_unbounded(plan: Node, text: str = "") -> None:
+    """Raise an error that says what to add if any operator would keep rows forever.
+
+    With the text of the query that the plan is made of, the error shows the stream in it.
+    """
     for below in plan.inputs:
-        refuse_unbounded(below)
+        refuse_unbounded(below, text)
     found = state(plan)
-    if found.unbounded is None:
+    if found.unbounded is None or found.culprit is None:
         return
+    named = _written(found.culprit, parse_query(text)) if text else None
     code, what = _refusal(plan)
     raise SashError(
         code,
         f"{what} needs unbounded memory: {found.unbounded}.",
         remedy=f"{found.fix}, or connect with allow_unbounded=True.",
+        place=None if named is None else place_of(named, text),
     )
+
+
+def _written(culprit: Source | ToStream, query: exp.Expr) -> exp.Expr | None:
+    """Where a query names a stream without a window; nowhere if a view does."""
+    if isinstance(culprit, Source):
+        tables = [each for each in query.find_all(exp.Table) if each.name.lower() == culprit.name.lower()]
+        return next((each.this for each in tables if _is_endless(each)), None)
+    operators = query.find_all(RelationToStream)
+    return next((each for each in operators if each is not query and _is_endless(each.parent)), None)
+
+
+def _is_endless(item: exp.Expr | None) -> bool:
+    window = None if item is None else item.args.get("cql_window")
+    return window is None or window.args["kind"] == "unbounded"
 
 
 def _refusal(node: Node) -> tuple[str, str]:
@@ -173,7 +198,7 @@ def _unbounded(kind: str, culprit: Source | ToStream, what: str) -> State:
         fix = f"Give {culprit.name} a window, for example {culprit.name} [{example}]"
     else:
         fix = f"Give the subquery a window, for example ({culprit.kind.upper()}(...)) [{example}]"
-    return State(kind, "", reason, fix)
+    return State(kind, "", reason, fix, culprit)
 
 
 def _called(stream: Source | ToStream) -> str:
@@ -204,7 +229,7 @@ def _in_window(node: Windowed) -> str:
         case "unbounded":
             return below
         case "rows":
-            count = f"{(window.rows or 0) + (window.slide or 1) - 1} rows"
+            count = counted((window.rows or 0) + (window.slide or 1) - 1, "row")
             per = f" per {listing(node.schema, window.partition)}" if window.partition else ""
             within = "" if window.length is None else f" in {duration(window.length, timestamped)}"
             return f"{count}{per}{within}"
@@ -252,7 +277,8 @@ def _of_top(node: TopK) -> State:
     if culprit is None:
         return State("keyed", live(node.input))
     if pattern(node.input) is Pattern.MON:
-        return State("keyed", f"{node.limit + node.offset} rows")  # nothing leaves, so no other row can enter
+        # Nothing leaves, so no other row can enter.
+        return State("keyed", counted(node.limit + node.offset, "row"))
     return _unbounded("keyed", culprit, "row")
 
 

@@ -48,7 +48,7 @@ def build(query: exp.Expr, names: Names, *, text: str) -> Node:
                 "SASH-BIND-014",
                 f"Two columns of the answer are called '{field.name}'.",
                 "Give one of them another name with AS.",
-                _outermost(query),
+                _naming(query, field.name),
             )
         seen.add(field.name.lower())
     return node
@@ -77,7 +77,10 @@ def _built(query: exp.Expr, context: Context) -> Built:
     )
 
 
-def _outermost(query: exp.Expr) -> exp.Expr:
-    """The SELECT list that names the answer's columns."""
+def _naming(query: exp.Expr, name: str) -> exp.Expr:
+    """The last item of the outermost SELECT list that gives a column of that name, or a star that may."""
     select = query if isinstance(query, exp.Select) else query.find(exp.Select)
-    return select.expressions[0] if select is not None and select.expressions else query
+    items: list[exp.Expr] = [] if select is None else select.expressions
+    named = [item for item in items if item.alias_or_name.lower() == name.lower()]
+    stars = [item for item in items if item.is_star]
+    return (named or stars or items or [query])[-1]

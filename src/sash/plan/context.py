@@ -64,8 +64,6 @@ class Context:
     local: Mapping[str, LocalView] = field(default_factory=dict)
     beyond: tuple[Name, ...] = ()
     """Names of queries around this one that cannot be used here: for the error that says so."""
-    within: tuple[str, ...] = ()
-    """The views that are being expanded."""
     clock: dict[str, str] = field(default_factory=dict)
     """The kind of time of this query's streams (`kind`), and the first stream that has it (`stream`)."""
 

@@ -23,6 +23,7 @@ from sash.plan.internal_windows import Traits
 from sash.plan.nodes import Node, Project, Source, TableScan
 from sash.plan.patterns import is_stream
 from sash.plan.window_binding import note_time, windowed
+from sash.plan.wording import counted
 
 
 def from_item(item: exp.Expr, context: Context) -> tuple[Chain, Traits]:
@@ -46,7 +47,7 @@ def _named(item: exp.Table, context: Context) -> tuple[Chain, Traits]:
         case TableDefinition():
             return _table(definition, item, alias, context)
         case ViewDefinition():
-            node = _expanded(definition, item, context)
+            node = _expanded(definition, context)
             return _computed(node, item, alias, context)
         case _:
             known = (*context.names.all_names(), *context.local)
@@ -87,20 +88,12 @@ def _table(
     return chain, Traits()
 
 
-def _expanded(definition: ViewDefinition, item: exp.Table, context: Context) -> Node:
-    if definition.name.lower() in context.within:
-        raise context.error(
-            "SASH-BIND-019",
-            f"View '{definition.name}' uses itself.",
-            "Let a view use only what was created before it.",
-            item.this,
-        )
+def _expanded(definition: ViewDefinition, context: Context) -> Node:
     own = replace(
         context,
         text=definition.text,
         local={},
         beyond=(),
-        within=(*context.within, definition.name.lower()),
     )
     return context.query(definition.query, own).node
 
@@ -149,7 +142,8 @@ def _column_names(alias: exp.Expr | None, width: int, context: Context) -> Seque
     if columns and len(columns) != width:
         raise context.error(
             "SASH-BIND-015",
-            f"The alias names {len(columns)} columns, and there are {width}.",
+            f"The alias names {counted(len(columns), 'column')}, and there {'is' if width == 1 else 'are'} "
+            f"{width}.",
             "Name all of them, or none.",
             alias,
         )

@@ -19,13 +19,6 @@ def relation_to_stream(query: RelationToStream, context: Context) -> Built:
     kind, restore = query.args["kind"], bool(query.args.get("restore"))
     if kind == "wstream":
         return _output_window(query, built, context)
-    if kind == "dstream" and restore:
-        raise context.error(
-            "SASH-PLAN-015",
-            "There is no DSTREAM-RESTORE.",
-            "Use DSTREAM without the slide, or ISTREAM-RESTORE.",
-            query,
-        )
     slide = shared_slide(built.node)
     if restore:
         if slide is None:
@@ -41,19 +34,9 @@ def relation_to_stream(query: RelationToStream, context: Context) -> Built:
 
 def _output_window(query: RelationToStream, built: Built, context: Context) -> Built:
     refuse_monotonic([query], built.negations, context)
-    clause = query.args.get("window")
-    if clause is None or query.args.get("restore"):
-        raise context.error(
-            "SASH-PLAN-015" if query.args.get("restore") else "SASH-PLAN-016",
-            "There is no WSTREAM-RESTORE: which results of one slide its window would hold is not defined."
-            if query.args.get("restore")
-            else "WSTREAM needs a window.",
-            "Use WSTREAM(...) [RANGE t] or [ROWS n].",
-            query,
-        )
     node = built.node
     came = node if isinstance(node, ToStream) else produced(node)
-    return Built(windowed(came, clause, None, context), monotonic=(query,))
+    return Built(windowed(came, query.args["window"], None, context), monotonic=(query,))
 
 
 def _unslid(node: Node) -> Node:

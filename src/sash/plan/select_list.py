@@ -119,12 +119,13 @@ def _order_term(term: exp.Expr, items: Sequence[_Item], binder: Binder, context:
 
 
 def _at_position(term: exp.Literal, items: Sequence[_Item], clause: str, context: Context) -> _Item:
-    written = str(term.this)
+    written, one = str(term.this), len(items) == 1
     if not written.isdigit() or not 1 <= int(written) <= len(items):
         raise context.error(
             "SASH-BIND-017",
-            f"{clause} {written} is not the position of a column: there are {len(items)}.",
-            f"Use a number from 1 to {len(items)}, or a name.",
+            f"{clause} {written} is not the position of a column: "
+            f"there {'is' if one else 'are'} {len(items)}.",
+            f"Use {'1' if one else f'a number from 1 to {len(items)}'}, or a name.",
             term,
         )
     return items[int(written) - 1]

@@ -71,14 +71,6 @@ def bound_window(clause: WindowClause, schema: Schema, alias: str | None, contex
         length = _ticks(length, arguments.get("length_unit"), "RANGE", clause, context)
     if slide is not None and kind == "range":
         slide = _ticks(slide, arguments.get("slide_unit"), "SLIDE", clause, context)
-    for word, measure in (("RANGE", length), ("SLIDE", slide), ("ROWS", arguments.get("rows"))):
-        if measure is not None and measure <= 0:
-            raise context.error(
-                "SASH-BIND-020",
-                f"{word} must be more than zero, not {measure}.",
-                "Give a positive number, or [NOW] for the rows of the present instant alone.",
-                clause,
-            )
     until = _until(arguments["until"], names, context) if kind == "until" else None
     return Window(kind, length, arguments.get("rows"), slide, tuple(partition), until)
 

@@ -5,13 +5,14 @@ Durations are in units where time is a timestamp and plain numbers where it is a
 
 from __future__ import annotations
 
-__all__ = ["duration", "is_timestamped", "listing", "phrase", "window_phrase"]
+__all__ = ["counted", "duration", "is_timestamped", "listing", "phrase", "window_phrase"]
 
 from collections.abc import Iterable
 
 import pyarrow as pa
 
 from sash.language.expressions import Call, Column, Expression, Literal, Schema
+from sash.language.signatures import SIGNS
 from sash.language.windows import Window
 from sash.plan.nodes import Node, Source
 
@@ -24,11 +25,14 @@ _UNITS = (
     (1_000, 1, "ms"),
 )
 
-_INFIX = {
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "int_divide": "DIV", "modulo": "%",
-    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>",
-    "and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE", "rlike": "RLIKE",
-}  # fmt: skip
+
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def is_timestamped(node: Node) -> bool:
@@ -70,8 +74,8 @@ def phrase(expression: Expression) -> str:
     if isinstance(expression, Literal):
         return _constant(expression.value)
     arguments = expression.arguments
-    if expression.function in _INFIX and len(arguments) > 1:
-        sign = f" {_INFIX[expression.function]} "
+    if expression.function in SIGNS and len(arguments) > 1:
+        sign = f" {SIGNS[expression.function]} "
         return sign.join(_nested(argument, expression.function) for argument in arguments)
     match expression.function:
         case "not":
@@ -121,7 +125,7 @@ def window_phrase(window: Window, schema: Schema, timestamped: bool) -> str:
 def _nested(expression: Expression, within: str | None = None) -> str:
     text = phrase(expression)
     loose = isinstance(expression, Call) and (
-        expression.function in _INFIX or expression.function in ("not", "in_list", "is_null", "is_not_null")
+        expression.function in SIGNS or expression.function in ("not", "in_list", "is_null", "is_not_null")
     )
     same = isinstance(expression, Call) and expression.function == within and within in ("and", "or")
     return f"({text})" if loose and not same and not _tight(expression, within) else text

@@ -11,7 +11,6 @@ __all__ = ["Database"]
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -23,13 +22,13 @@ from sash.catalog.names import Catalog, Definition, in_use, names_in
 from sash.catalog.tables import History
 from sash.errors import SashError
 from sash.language import statements as language
-from sash.language.scope import suggestion
 from sash.language.statements import StreamDefinition, TableDefinition, ViewDefinition
 from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
 from sash.optimizer import optimize
 from sash.plan.bounds import refuse_unbounded
 from sash.plan.builder import build
 from sash.plan.nodes import Node, Source
+from sash.session.arguments import path_of, text_of
 from sash.session.display import database_html
 from sash.session.inflow import Inflow
 from sash.session.inlet import admit
@@ -63,7 +62,7 @@ class Database:
     def execute(self, text: str) -> None:
         """Carry out statements, one after another: CREATE, DROP, INSERT, UPDATE, DELETE."""
         self.check_open()
-        for statement in language.parse(text):
+        for statement in language.parse(text_of(text, "A statement")):
             self._execute(statement)
 
     def create_stream(
@@ -91,9 +90,9 @@ class Database:
     def query(self, text: str, name: str | None = None) -> Query:
         """Register a continuous query; it runs from now on."""
         self.check_open()
-        plan, optimized, uses = self.planned(text)
+        plan, optimized, uses = self.planned(text_of(text, "A query"))
         if not self.settings.allow_unbounded:
-            refuse_unbounded(plan)
+            refuse_unbounded(plan, text)
         name = self._free_name(name)
         names = [node.name.lower() for node in optimized.walk() if isinstance(node, Source)]
         kind = self._kind(self.inflows[each] for each in names)
@@ -122,7 +121,7 @@ class Database:
     def push(self, stream: str, rows: object) -> None:
         """Rows for a stream: Arrow, pandas, polars or a list of dicts. All of them or none."""
         self.check_open()
-        definition = self.catalog.stream(stream)
+        definition = self._stream(stream)
         key = definition.name.lower()
         batch = admit(rows, definition)
         readers = self._readers(key)
@@ -163,7 +162,7 @@ class Database:
         query has reached without it are late.
         """
         self.check_open()
-        key = self.catalog.stream(stream).name.lower()
+        key = self._stream(stream).name.lower()
         released = self.inflows[key].rest()
         for reader in self._readers(key):
             reader.accept(reader.streams[key], released)
@@ -172,7 +171,7 @@ class Database:
     def late(self, stream: str) -> pa.Table:
         """The late rows of a stream since the last call: the newest `max_late_rows` of them."""
         self.check_open()
-        return self.inflows[self.catalog.stream(stream).name.lower()].drain_late()
+        return self.inflows[self._stream(stream).name.lower()].drain_late()
 
     # Looking
 
@@ -186,7 +185,7 @@ class Database:
         from sash.session.saving import save
 
         self.check_open()
-        save(self, Path(path))
+        save(self, path_of(path))
 
     def unreleased(self, stream: str, until: Instant) -> Changes | None:
         """The rows of a stream that wait for its frontier, up to an instant; left where they are."""
@@ -278,13 +277,6 @@ class Database:
             running.waiting[table] = Waiting([self.tables[key].since(kind, running.since)])
 
     def _drop(self, kind: str, name: str) -> None:
-        if kind == "query":
-            if name not in self.queries:
-                raise SashError(
-                    "SASH-SESSION-001", f"There is no query '{name}'.", remedy=suggestion(name, self.queries)
-                )
-            self.queries[name].drop()
-            return
         definition = self.catalog.droppable(kind, name)
         key = definition.name.lower()
         for running in self._all_running():
@@ -306,13 +298,16 @@ class Database:
             new = frozenset(name for view in views for name in names_in(view.query)) - found
         return frozenset(found)
 
+    def _stream(self, name: str) -> StreamDefinition:
+        return self.catalog.stream(text_of(name, "The name of a stream"))
+
     def _free_name(self, name: str | None) -> str:
         if name is None:
             self.numbered += 1
             while f"q{self.numbered}" in self.queries:
                 self.numbered += 1
             return f"q{self.numbered}"
-        if not isinstance(name, str) or not name or name in self.queries:
+        if not text_of(name, "A query's name") or name in self.queries:
             raise SashError(
                 "SASH-SESSION-009",
                 f"There is a query '{name}' already." if name in self.queries else "A query needs a name.",

@@ -1,8 +1,8 @@
 """The way in: pushed rows, whatever they come as, turned into a stream's columns.
 
 Arrow tables, batches and anything with the Arrow PyCapsule interface, pandas, polars, lists of
-dicts. Columns are matched by name. All is checked here, before anything changes: a push is all or
-nothing. The time column becomes NumPy without a copy.
+dicts. Columns are matched by name, in any case of letters. All is checked here, before anything
+changes: a push is all or nothing. The time column becomes NumPy without a copy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sash.catalog.columns import Misfit, fit, from_values
 from sash.errors import SashError
 from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition
-from sash.language.types import sql_name
+from sash.language.types import sql_name, with_article
 from sash.lifetimes import BEGINNING, Instants
 
 
@@ -75,7 +75,7 @@ def _from_pandas(frame: object, stream: StreamDefinition) -> pa.Table:
     names: list[str] = [str(name) for name in frame.columns]  # type: ignore[attr-defined]
     known = {field.name: field for field in stream.fields}
     arrays = []
-    for position, name in enumerate(names):
+    for position, name in enumerate(_as_defined(names, stream)):
         series = frame.iloc[:, position]  # type: ignore[attr-defined]
         try:
             arrays.append(_whole(pa.array(series, from_pandas=True)))
@@ -105,6 +105,7 @@ def _match(
     names: Sequence[str], arrays: Sequence[pa.Array], stream: StreamDefinition
 ) -> tuple[pa.Array, ...]:
     """The stream's columns in its own order, found by name and made to fit."""
+    names = _as_defined(names, stream)
     given = dict(zip(names, arrays, strict=True))
     if len(given) < len(names):
         twice = next(name for position, name in enumerate(names) if name in names[:position])
@@ -127,8 +128,23 @@ def _match(
     return tuple(columns)
 
 
+def _as_defined(names: Sequence[str], stream: StreamDefinition) -> list[str]:
+    """The names with those that differ only in case from a column's written as that column's.
+
+    A name that is a column's to the letter stays its own, and of several that could be one none is.
+    """
+    lowered = [name.lower() if isinstance(name, str) else "" for name in names]
+    meant = {
+        field.name.lower(): field.name
+        for field in stream.fields
+        if field.name not in names and lowered.count(field.name.lower()) == 1
+    }
+    return [meant.get(lower, name) for name, lower in zip(names, lowered, strict=True)]
+
+
 def _from_dicts(rows: Sequence[object], stream: StreamDefinition) -> tuple[pa.Array, ...]:
     expected = {field.name for field in stream.fields}
+    rows = list(rows)
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise SashError(
@@ -137,7 +153,9 @@ def _from_dicts(rows: Sequence[object], stream: StreamDefinition) -> tuple[pa.Ar
                 remedy="Give a list of dicts, an Arrow table or batch, or a pandas or polars frame.",
             )
         if row.keys() != expected:
+            row = dict(zip(_as_defined(list(row), stream), row.values(), strict=True))
             _check_keys(row, number, stream)
+            rows[number - 1] = row
     columns = []
     for field in stream.fields:
         column = from_values([row[field.name] for row in rows], field.type)  # type: ignore[index]
@@ -182,7 +200,7 @@ def _timestamps(column: pa.Array, stream: StreamDefinition) -> Instants:
 def _not_rows(rows: object, stream: StreamDefinition) -> SashError:
     return SashError(
         "SASH-DATA-001",
-        f"A {type(rows).__name__} cannot be read as rows for stream '{stream.name}'.",
+        f"A value of type {type(rows).__name__} cannot be read as rows for stream '{stream.name}'.",
         remedy="Give a list of dicts, an Arrow table or batch, or a pandas or polars frame.",
     )
 
@@ -195,7 +213,7 @@ def _missing(
     near = next((name for name in names if str(name).lower() == field.name.lower()), None)
     remedy = f"Give '{field.name}' ({sql_name(field.type)}); NULL is allowed if it is not the TIME column."
     if near is not None:
-        remedy = f"Rename '{near}' to '{field.name}': names are matched letter by letter."
+        remedy = f"Name one column '{field.name}': '{near}' and others differ from it only in case."
     return SashError("SASH-DATA-002", f"{where} for stream '{stream.name}' {lacks}.", remedy=remedy)
 
 
@@ -211,10 +229,17 @@ def _surplus(name: str, stream: StreamDefinition, row: int | None = None, value:
 
 
 def _misfit(misfit: Misfit, field: Field, stream: StreamDefinition) -> SashError:
+    if misfit.value is None:
+        return SashError(
+            "SASH-DATA-004",
+            f"Column '{field.name}' of the rows for stream '{stream.name}' is {sql_name(misfit.type)}, "
+            f"which does not become {sql_name(field.type)}.",
+            remedy=f"Give it as {sql_name(field.type)}.",
+        )
     return SashError(
         "SASH-DATA-004",
         f"Row {misfit.row} for stream '{stream.name}' has {_short(misfit.value)} in column '{field.name}', "
-        f"which is not a {sql_name(field.type)}.",
+        f"which is not {with_article(sql_name(field.type))}.",
         remedy=f"Give values that are {sql_name(field.type)} or become it without loss.",
     )
 

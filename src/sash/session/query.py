@@ -17,7 +17,7 @@ from sash.catalog.clock import read_instant, show_instant
 from sash.errors import SashError
 from sash.lifetimes import Changes, Instant
 from sash.plan.explain import explain
-from sash.plan.nodes import Node
+from sash.plan.nodes import Node, ToStream
 from sash.session.display import Text, query_html
 from sash.session.running import Running
 
@@ -91,7 +91,7 @@ class Query:
             raise SashError(
                 "SASH-SESSION-010",
                 f"Query '{self.name}' is a stream: it has changes, but no answer at an instant.",
-                remedy="Call changes(), or give its streams windows to make it a relation.",
+                remedy=f"Call changes(), or {self._to_make_it_a_relation()} to make it a relation.",
             )
         instant = running.frontier if at is None else read_instant(at, running.kind, what="The instant")
         if instant < running.frontier:
@@ -117,6 +117,13 @@ class Query:
         self._check_alive()
         self._database.forget(self)
         self._dropped = True
+
+    def _to_make_it_a_relation(self) -> str:
+        plan = self.plan
+        operator = plan.kind.upper() if isinstance(plan, ToStream) else ""
+        if operator and operator in self.text.upper():
+            return f"leave {operator} out"
+        return "give its streams windows"
 
     def _arriving(self, at: Instant) -> dict[str, Changes | None]:
         return {name: self._database.unreleased(name, at) for name in self.running.circuit.streams}

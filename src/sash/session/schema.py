@@ -17,7 +17,8 @@ from sash.errors import SashError
 from sash.language.expressions import Field
 from sash.language.scope import suggestion
 from sash.language.statements import StreamDefinition
-from sash.language.types import UnknownType, arrow_type
+from sash.language.types import UnknownType, arrow_type, sql_name
+from sash.session.arguments import text_of
 
 
 def stream_definition(
@@ -33,10 +34,12 @@ def stream_definition(
         raise _refused("A stream needs a name.", "Give it as text.")
     if not isinstance(schema, (pa.Schema, Mapping)):
         raise _refused(
-            f"A {type(schema).__name__} is no schema.",
+            f"A value of type {type(schema).__name__} is no schema.",
             "Give a pyarrow.Schema or a dict such as {'ts': 'TIMESTAMP', 'src': 'STRING'}.",
         )
     pairs = [(f.name, f.type) for f in schema] if isinstance(schema, pa.Schema) else list(schema.items())
+    for column, _ in pairs:
+        text_of(column, "The name of a column")
     fields = tuple(Field(column, _type(column, given)) for column, given in pairs)
     names = [field.name for field in fields]
     if len({each.lower() for each in names}) < len(names):
@@ -47,7 +50,8 @@ def stream_definition(
     type_ = fields[place].type
     if not (pa.types.is_integer(type_) or pa.types.is_timestamp(type_)):
         raise _refused(
-            f"The TIME column '{time}' is {type_}.", "It must be a TIMESTAMP or an integer; choose another."
+            f"The TIME column '{time}' is {sql_name(type_)}.",
+            "It must be a TIMESTAMP or an integer; choose another.",
         )
     definition = StreamDefinition(name, fields, place)
     return StreamDefinition(name, fields, place, parse_duration(lateness, definition.timed))

@@ -52,9 +52,16 @@ def settings_from(given: Mapping[str, Any], start: Settings | None = None) -> Se
     for name in ("max_pending_changes", "max_late_rows"):
         value = getattr(settings, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise SashError(
-                "SASH-SESSION-005",
-                f"The setting '{name}' cannot be {value!r}.",
-                remedy="Give a number of rows, not negative.",
-            )
+            raise _refused(name, value, "Give a number of rows, not negative.")
+    for name in ("allow_unbounded", "wait_for_empty_streams"):
+        if not isinstance(getattr(settings, name), bool):
+            raise _refused(name, getattr(settings, name), "Give True or False.")
+    if not isinstance(settings.rules, (tuple, list)) or not all(map(callable, settings.rules)):
+        raise _refused("rules", settings.rules, "Give rules of sash.optimizer, in a tuple.")
+    if settings.watch is not None and not callable(settings.watch):
+        raise _refused("watch", settings.watch, "Give a function, or None.")
     return replace(settings, rules=tuple(settings.rules))
+
+
+def _refused(name: str, value: object, remedy: str) -> SashError:
+    return SashError("SASH-SESSION-005", f"The setting '{name}' cannot be {value!r}.", remedy=remedy)
