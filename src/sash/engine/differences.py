@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.kernels.ordering import argsort_instants, merge_order
 from sash.engine.netting import net
+from sash.engine.parallel import gathered
 from sash.engine.state.live_rows import LiveRows
 from sash.engine.state.saving import changes_of, changes_table
 from sash.lifetimes import Changes, Instant
@@ -35,10 +36,7 @@ class Deltas:
 
     def take(self, rows: np.ndarray) -> Deltas:
         """The rows at the given positions."""
-        indices = pa.array(rows)
-        return Deltas(
-            tuple(column.take(indices) for column in self.columns), self.at[rows], self.change[rows]
-        )
+        return Deltas(tuple(gathered(self.columns, rows)), self.at[rows], self.change[rows])
 
     def netted(self) -> Deltas:
         """Equal rows of one instant added up."""
@@ -76,19 +74,12 @@ class Differences:
             rows = np.concatenate([rows, np.arange(n, n + len(ended))])
             at = np.concatenate([at, ended.until])
             change = np.concatenate([change, -ended.weight])
-        if not len(rows):
-            deltas = Deltas(columns, changes.begin, changes.weight)
-        else:
-            if not self._nets and (change > 0).any():  # a row and its negation end together
-                indices = pa.array(rows)
-                kept, change = net([column.take(indices) for column in columns], at, change)
-                rows, at = rows[kept], at[kept]
-            deltas = _in_time_order(
-                columns,
-                np.concatenate([np.arange(n), rows]),
-                np.concatenate([changes.begin, at]),
-                np.concatenate([changes.weight, change]),
-            )
+        if not self._nets and (change > 0).any():  # a row and its negation end together
+            kept, change = net(gathered(columns, rows), at, change)
+            rows, at = rows[kept], at[kept]
+        deltas = Deltas(columns, changes.begin, changes.weight)
+        if len(rows):
+            deltas = _merged(deltas, n, rows, at, change)
         return deltas.netted() if self._nets else deltas
 
     def save(self, frontier: Instant) -> dict[str, pa.Table]:
@@ -100,12 +91,13 @@ class Differences:
         self.live.replace(changes_of(saved["live"]))
 
 
-def _in_time_order(
-    columns: tuple[pa.Array, ...], rows: np.ndarray, at: np.ndarray, change: np.ndarray
-) -> Deltas:
-    """Rows given by position, put in order before they are gathered."""
+def _merged(begun: Deltas, n: int, rows: np.ndarray, at: np.ndarray, change: np.ndarray) -> Deltas:
+    """The first `n` rows at their beginnings and the given rows at their ends, put in order first and
+    gathered once."""
     order = argsort_instants(at)
     if order is not None:
         rows, at, change = rows[order], at[order], change[order]
-    indices = pa.array(rows)
-    return Deltas(tuple(column.take(indices) for column in columns), at, change)
+    order, instants = merge_order(begun.at, at)
+    places = np.concatenate([np.arange(n), rows])[order]
+    changes = np.concatenate([begun.change, change])[order]
+    return Deltas(tuple(gathered(begun.columns, places)), instants, changes)

@@ -5,15 +5,23 @@ Threads are made when first needed and shared by all circuits of the process.
 
 from __future__ import annotations
 
-__all__ = ["in_parallel"]
+__all__ = ["gathered", "in_parallel"]
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 Result = TypeVar("Result")
+
+_MANY = 32_768
+"""From this many rows on, gathering them is worth a second thread."""
 
 
 @cache
@@ -27,8 +35,38 @@ def in_parallel(parts: Sequence[Callable[[], Result]], *, worthwhile: bool) -> l
     >>> in_parallel([lambda: 1, lambda: 2], worthwhile=True)
     [1, 2]
     """
-    if not worthwhile or len(parts) < 2:
+    if not worthwhile or len(parts) < 2 or getattr(_here, "shared", False):
         return [part() for part in parts]
-    others = [_pool().submit(part) for part in parts[:-1]]
-    last = parts[-1]()
+    others = [_pool().submit(_alone, part) for part in parts[:-1]]
+    last = _alone(parts[-1])
     return [*(other.result() for other in others), last]
+
+
+_here = threading.local()
+
+
+def _alone(part: Callable[[], Result]) -> Result:
+    """Run a part that must not share out its own work: a thread that waits for itself never ends."""
+    _here.shared = True
+    try:
+        return part()
+    finally:
+        _here.shared = False
+
+
+def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:
+    """The given rows of every column; half of the columns each in a thread where there is much to do.
+
+    >>> columns = gathered([pa.array(["a", "b"]), pa.array([1, 2])], np.array([1, 1]))
+    >>> [column.to_pylist() for column in columns]
+    [['b', 'b'], [2, 2]]
+    """
+    indices = pa.array(rows)
+    half = len(columns) // 2
+
+    def some(part: Sequence[pa.Array]) -> list[pa.Array]:
+        return [pc.take(column, indices, boundscheck=False) for column in part]
+
+    parts = [lambda: some(columns[:half]), lambda: some(columns[half:])]
+    first, second = in_parallel(parts, worthwhile=half > 0 and len(rows) > _MANY)
+    return first + second

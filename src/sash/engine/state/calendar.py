@@ -50,28 +50,26 @@ class Calendar:
 
     def add(self, entries: Arrays) -> None:
         """Enter what ends some day."""
+        if len(entries[0]) and int(entries[0].max()) == FOREVER:
+            known = np.flatnonzero(entries[0] != FOREVER)
+            entries = tuple(part[known] for part in entries)
         until = entries[0]
         if not len(until):
             return
-        order = argsort_instants(until)
-        if order is not None:
-            entries = tuple(part[order] for part in entries)
-            until = entries[0]
-        if until[-1] == FOREVER:
-            last = int(np.searchsorted(until, FOREVER))
-            entries = tuple(part[:last] for part in entries)
-            until = entries[0]
-            if not last:
-                return
+        first, last = int(until.min()), int(until.max())
         if not self._width:
-            self._width = max(1, (int(until[-1]) - int(until[0])) // _DAYS)
-        while int(until[-1]) // self._width - int(until[0]) // self._width > 4 * _DAYS:
+            self._width = max(1, (last - first) // _DAYS)
+        while last // self._width - first // self._width > 4 * _DAYS:
             self._widen()
         self._enter(entries)
         self._count += len(until)
 
     def _enter(self, entries: Arrays) -> None:
+        """File entries under their days; within a day they stay in the order in which they came."""
         days = entries[0] // self._width
+        order = argsort_instants(days)
+        if order is not None:
+            days, entries = days[order], tuple(part[order] for part in entries)
         starts = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist(), len(days)]
         for start, stop in pairwise(starts):
             self._file(int(days[start]), tuple(part[start:stop] for part in entries))
@@ -123,8 +121,8 @@ class Calendar:
 
 def _in_order(pieces: list[Arrays]) -> Arrays:
     """One piece, sorted by `until`."""
-    if len(pieces) == 1:
-        return pieces[0]
-    whole: Arrays = tuple(map(np.concatenate, zip(*pieces, strict=True)))
+    whole: Arrays = pieces[0]
+    if len(pieces) > 1:
+        whole = tuple(map(np.concatenate, zip(*pieces, strict=True)))
     order = argsort_instants(whole[0])
     return whole if order is None else tuple(part[order] for part in whole)

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.parallel import gathered
 
 _SMALL = 65_536
 """Segments are joined with their neighbours up to this many rows."""
@@ -73,8 +74,7 @@ class Rows:
         first = bisect_right(self._starts, int(numbers.min())) - 1
         last = bisect_right(self._starts, int(numbers.max())) - 1
         if first == last:
-            indices = pa.array(numbers - self._starts[first])
-            return [column.take(indices) for column in self._segments[first]]
+            return gathered(self._segments[first], numbers - self._starts[first])
         stop = self._starts[last + 1] if last + 1 < len(self._starts) else self.end
         if stop - self._starts[first] <= 4 * len(numbers):
             return self._take_across(numbers - self._starts[first], self._segments[first : last + 1])
@@ -82,11 +82,8 @@ class Rows:
 
     def _take_across(self, indices: np.ndarray, segments: list[tuple[pa.Array, ...]]) -> list[pa.Array]:
         """One look-up over neighbouring segments; Arrow joins them first, so only where that is cheap."""
-        positions = pa.array(indices)
-        return [
-            pa.concat_arrays([segment[i] for segment in segments]).take(positions)
-            for i in range(len(self._types))
-        ]
+        whole = [pa.concat_arrays([segment[i] for segment in segments]) for i in range(len(self._types))]
+        return gathered(whole, indices)
 
     def _take_apart(self, numbers: np.ndarray) -> list[pa.Array]:
         """Segment by segment, then back into the order asked for."""
