@@ -18,7 +18,7 @@ import pyarrow as pa
 from sash.engine.kernels.ordering import argsort_instants, merge_order
 from sash.engine.netting import net
 from sash.engine.parallel import gathered
-from sash.engine.state.live_rows import LiveRows
+from sash.engine.state.live_rows import Ended, LiveRows
 from sash.engine.state.saving import changes_of, changes_table
 from sash.lifetimes import Changes, Instant
 
@@ -58,20 +58,20 @@ class Differences:
         """All changes up to the frontier."""
         ended = self.live.pop(frontier)
         lasting = changes.until > frontier
-        self.live.add(changes if lasting.all() else changes.take(np.flatnonzero(lasting)))
+        self.live.add(changes, lasting)
         return self._deltas(changes, np.flatnonzero(~lasting), ended)
 
     def within(self, changes: Changes, frontier: Instant) -> Deltas:
         """The same for an edge whose rows end within a step or by negative rows: nothing is held."""
         return self._deltas(changes, np.flatnonzero(changes.until <= frontier), None)
 
-    def _deltas(self, changes: Changes, short: np.ndarray, ended: Changes | None) -> Deltas:
+    def _deltas(self, changes: Changes, short: np.ndarray, ended: Ended | None) -> Deltas:
         """What began, what began and ended (`short`), and what ended of earlier steps, in time order."""
         n, columns = len(changes), changes.columns
         rows, at, change = short, changes.until[short], -changes.weight[short]
         if ended is not None and len(ended):
-            columns = tuple(map(pa.concat_arrays, zip(columns, ended.columns, strict=True)))
-            rows = np.concatenate([rows, np.arange(n, n + len(ended))])
+            columns = tuple(map(pa.concat_arrays, zip(columns, *ended.pieces, strict=True)))
+            rows = np.concatenate([rows, n + ended.places])
             at = np.concatenate([at, ended.until])
             change = np.concatenate([change, -ended.weight])
         if not self._nets and (change > 0).any():  # a row and its negation end together

@@ -6,9 +6,10 @@ space follows what lives.
 
 from __future__ import annotations
 
-__all__ = ["LiveRows"]
+__all__ = ["Ended", "LiveRows"]
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +23,27 @@ from sash.lifetimes import Changes, Instant
 _ENTRY = (np.int64, np.int64)  # until, row number
 
 
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """Rows that ended: their places in the given pieces one after another, their ends and weights."""
+
+    pieces: list[tuple[pa.Array, ...]]
+    places: np.ndarray
+    until: np.ndarray
+    weight: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
 class LiveRows:
     """Signed lifetimes that reach beyond the frontier; when they began is forgotten.
 
     >>> live = LiveRows([pa.string()])
     >>> live.add(Changes((pa.array(["a", "b"]),), np.array([1, 1]), np.array([5, 9]), np.array([1, 1])))
     >>> ended = live.pop(6)
-    >>> ended.columns[0].to_pylist(), live.contents(6).columns[0].to_pylist()
-    (['a'], ['b'])
+    >>> ended.until.tolist(), live.contents(6).columns[0].to_pylist()
+    ([5], ['b'])
     """
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
@@ -52,23 +66,28 @@ class LiveRows:
         tapes = (self._untils, self._weights)
         return self._payload.nbytes + self._ends.nbytes + sum(tape.nbytes for tape in tapes)
 
-    def add(self, changes: Changes) -> None:
-        """Keep these rows until they end."""
-        if not len(changes):
+    def add(self, changes: Changes, lasting: np.ndarray | None = None) -> None:
+        """Keep these rows until they end; only those marked `lasting` have not ended yet.
+
+        The others are kept beside them, dead: that costs less than to pick them out.
+        """
+        if not len(changes) or (lasting is not None and not lasting.any()):
             return
         first = self._payload.append(changes.columns, len(changes))
         self._untils.append(changes.until)
         self._weights.append(changes.weight)
-        self._ends.add((changes.until, np.arange(first, first + len(changes))))
-        self._negatives += int(np.count_nonzero(changes.weight < 0))
+        until, numbers, weight = changes.until, np.arange(first, self._payload.end), changes.weight
+        if lasting is not None and not lasting.all():
+            until, numbers, weight = until[lasting], numbers[lasting], weight[lasting]
+            self._ended += len(changes) - len(numbers)
+        self._ends.add((until, numbers))
+        self._negatives += int(np.count_nonzero(weight < 0))
 
-    def pop(self, frontier: Instant) -> Changes:
-        """The rows that end by the frontier, in order of their ends (which stand for their beginnings)."""
-        _, numbers = self._ends.pop(frontier)
-        at = numbers - self._payload.origin
-        columns = tuple(self._payload.take(numbers))
-        untils = self._untils.view()[at]
-        gone = Changes(columns, untils, untils, self._weights.view()[at])
+    def pop(self, frontier: Instant) -> Ended:
+        """The rows that end by the frontier, in order of their ends."""
+        until, numbers = self._ends.pop(frontier)
+        weight = self._weights.view()[numbers - self._payload.origin]
+        gone = Ended(*self._payload.located(numbers), until, weight)
         self._ended += len(numbers)
         self._forget(frontier)
         return gone
@@ -84,7 +103,8 @@ class LiveRows:
             for tape in (self._untils, self._weights):
                 tape.forget_before(self._payload.origin)
             self._ended -= before - len(self._payload)
-        if self._ended + 2 * self._negatives > len(self._payload) // 2 + 4096:
+        # Ends in any order leave about as many dead rows as live ones; more are worth a rewrite.
+        if 3 * (self._ended + 2 * self._negatives) > 2 * len(self._payload) + 4096:
             self._restart(self.contents(frontier))
 
     def _restart(self, contents: Changes) -> None:
