@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Instant = int
 """A point in time: microseconds since 1970 in UTC, or a stream's own numbers."""
@@ -71,7 +72,7 @@ class Changes:
     def take(self, rows: np.ndarray) -> Changes:
         """The rows at the given positions, in that order."""
         indices = pa.array(rows)
-        columns = tuple(column.take(indices) for column in self.columns)
+        columns = tuple(pc.take(column, indices, boundscheck=False) for column in self.columns)
         return Changes(columns, self.begin[rows], self.until[rows], self.weight[rows])
 
     def filter(self, mask: np.ndarray) -> Changes:

@@ -124,24 +124,25 @@ class MultiJoin(Operator):
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         ready = [self._matchable(i, changes) for i, changes in enumerate(inputs)]
-        terms: list[Callable[[], list[_Combinations]]] = []
-        before = [kept.segments for kept in self._kept]
-        for i, changes in enumerate(ready):
-            if len(changes):
-                terms.append(self._term(i, changes, before))
         busy = sum(map(len, ready)) > _WORTHWHILE
+        indexing = [lambda i=i, new=new: self._own_indexes(i, new) for i, new in enumerate(ready)]
+        indexes = in_parallel(indexing, worthwhile=busy)
+        before = [kept.segments for kept in self._kept]
+        terms = [self._term(i, new, indexes[i], before) for i, new in enumerate(ready) if len(new)]
         found = [part for parts in in_parallel(terms, worthwhile=busy) for part in parts]
         result = self._results(found)
         for rows in self._kept:
             rows.expire(frontier)
         return result
 
+    def _own_indexes(self, i: int, changes: Changes) -> list[Index]:
+        return [self._own_index(key, changes) for key in self._keys[i]] if len(changes) else []
+
     def _term(
-        self, i: int, changes: Changes, before: Sequence[Segments]
+        self, i: int, changes: Changes, indexes: Sequence[Index], before: Sequence[Segments]
     ) -> Callable[[], list[_Combinations]]:
         """Keep new rows of input i; gives the search for what they match: inputs before i with their
         new rows, those after i as they were."""
-        indexes = [self._own_index(key, changes) for key in self._keys[i]]
         columns = [changes.columns[c] for c in self._payload[i]]
         first = self._kept[i].add(changes.with_columns(columns), indexes)
         numbers = np.arange(first, first + len(changes))
