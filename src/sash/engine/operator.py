@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["Operator", "Saved", "in_order"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -26,7 +26,6 @@ class Operator:
 
     types: tuple[pa.DataType, ...]
     """The types of the columns it gives."""
-    name: str = field(default="", kw_only=True)
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         """Take what is certain up to the frontier, give all changes up to it."""

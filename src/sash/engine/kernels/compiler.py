@@ -7,7 +7,7 @@ ones alike, one typed `writes_*` only the latter.
 from __future__ import annotations
 
 __all__ = [
-    "boolean", "float64", "inlined", "int64", "kernel", "reads_f64", "reads_i32", "reads_i64", "reads_u8",
+    "boolean", "float64", "inlined", "int64", "kernel", "reads_i32", "reads_i64", "reads_u8",
     "reads_u64",
     "reads_words", "uint64", "writes_f64", "writes_i32", "writes_i64", "writes_table_f64",
     "writes_table_i64", "writes_u8", "writes_u64", "writes_words",
@@ -31,7 +31,7 @@ def _writes(of: Any, dimensions: int = 1) -> Any:
 
 
 reads_i64, reads_i32, reads_u64 = _reads(types.int64), _reads(types.int32), _reads(types.uint64)
-reads_u8, reads_f64, reads_words = _reads(types.uint8), _reads(types.float64), _reads(types.int64, 2)
+reads_u8, reads_words = _reads(types.uint8), _reads(types.int64, 2)
 writes_i64, writes_i32, writes_u64 = _writes(types.int64), _writes(types.int32), _writes(types.uint64)
 writes_u8, writes_f64, writes_words = _writes(types.uint8), _writes(types.float64), _writes(types.int64, 2)
 writes_table_i64, writes_table_f64 = _writes(types.int64, 2), _writes(types.float64, 2)

@@ -6,7 +6,7 @@ slot's words. Nothing is removed one by one: dead slots are purged together (sta
 
 from __future__ import annotations
 
-__all__ = ["find_or_add", "find_slots", "rehash"]
+__all__ = ["find_or_add", "rehash"]
 
 import numpy as np
 
@@ -68,31 +68,6 @@ def find_or_add(
             used += 1
         slots[i] = found
     return used
-
-
-@kernel((reads_words, reads_u64, writes_i32, writes_words, writes_i64))
-def find_slots(
-    words: np.ndarray, hashes: np.ndarray, table: np.ndarray, keys: np.ndarray, slots: np.ndarray
-) -> None:
-    """The slot of each row's key, or -1 where the table does not have it."""
-    n, w = words.shape
-    mask = len(table) - 1
-    for i in range(n):
-        position = np.int64(hashes[i]) & mask
-        slots[i] = -1
-        while True:
-            entry = table[position]
-            if entry == 0:
-                break
-            same = True
-            for j in range(w):
-                if keys[entry - 1, j] != words[i, j]:
-                    same = False
-                    break
-            if same:
-                slots[i] = entry - 1
-                break
-            position = (position + 1) & mask
 
 
 @kernel((reads_u64, writes_i32))

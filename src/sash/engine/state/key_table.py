@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.encoding import hashes_of, key_words
-from sash.engine.kernels.tables import find_or_add, find_slots, rehash
+from sash.engine.kernels.tables import find_or_add, rehash
 from sash.engine.state.rows import Rows
 
 
@@ -69,13 +69,6 @@ class KeyTable:
         if self._used > before:
             rows = pa.array(first_rows[before : self._used])
             self._columns.append([column.take(rows) for column in columns], len(rows))
-        return slots
-
-    def lookup(self, columns: Sequence[pa.Array], length: int) -> np.ndarray:
-        """The slot of each row, or -1 where its key is not known."""
-        words = key_words(columns, length)
-        slots = np.empty(length, np.int64)
-        find_slots(words, hashes_of(words), self._table, self._keys, slots)
         return slots
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:

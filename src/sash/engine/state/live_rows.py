@@ -105,11 +105,7 @@ class LiveRows:
             self._ended -= before - len(self._payload)
         # Ends in any order leave about as many dead rows as live ones; more are worth a rewrite.
         if 3 * (self._ended + 2 * self._negatives) > 2 * len(self._payload) + 4096:
-            self._restart(self.contents(frontier))
-
-    def _restart(self, contents: Changes) -> None:
-        self._clear()
-        self.add(contents)
+            self.replace(self.contents(frontier))
 
     def contents(self, frontier: Instant) -> Changes:
         """What lives beyond the frontier, rows and their negations netted."""
@@ -125,4 +121,5 @@ class LiveRows:
 
     def replace(self, contents: Changes) -> None:
         """Forget everything and keep these rows instead."""
-        self._restart(contents)
+        self._clear()
+        self.add(contents)
