@@ -101,18 +101,18 @@ MISTAKES = (
     Mistake(
         "an anti-join that does not let rows come back when their partner ends",
         f"{ENGINE}/kernels/presence.py",
-        "                if rows[k, 1] > at:\n                    if appears:",
-        "                if rows[k, 1] > at and not (anti and appears):\n                    if appears:",
+        "                if until > at:\n                    newer = place",
+        "                if until > at and not (anti and now == 0):\n                    newer = place",
     ),
     Mistake(
         "a group that stays when its last row has gone",
         f"{ENGINE}/kernels/aggregating.py",
-        "1 if ints[group, 0] > 0 or lasting else 2",
-        "1 if ints[group, 0] >= 0 or lasting else 2",
+        "1 if ints[i, 0] > 0 or lasting else 0",
+        "1 if ints[i, 0] >= 0 or lasting else 0",
     ),
     Mistake(
         "a delta-star that forgets the row which outlives the one in the answer",
-        f"{ENGINE}/kernels/presence.py",
+        f"{ENGINE}/kernels/distinct.py",
         "        elif until > longest[slot]:\n            longest[slot] = until\n",
         "        elif until > longest[slot]:\n            longest[slot] = longest[slot]\n",
     ),

@@ -13,7 +13,6 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -21,30 +20,9 @@ import sash
 from benchmarks.engine.fingerprint import Fingerprint
 from benchmarks.engine.memory import Sampler
 from benchmarks.engine.peer import DuckDB
-
-Record = dict[str, Any]
-"""One line of the report, ready for JSON."""
+from benchmarks.targets import Record, Target, verdicts
 
 PUSH_ROWS = 50_000
-
-
-@dataclass(frozen=True)
-class Target:
-    """What a measured value of a record must reach (or, with `at_most`, may not pass)."""
-
-    measure: str
-    bound: float
-    at_most: bool = False
-
-    def met(self, record: Record) -> bool:
-        """Whether the record holds the value and the value will do."""
-        value = record.get(self.measure)
-        if value is None:
-            return False
-        return bool(value <= self.bound if self.at_most else value >= self.bound)
-
-    def __str__(self) -> str:
-        return f"{self.measure} {'<=' if self.at_most else '>='} {self.bound:g}"
 
 
 @dataclass(frozen=True)
@@ -96,9 +74,7 @@ class Figure:
         record |= self.measure(rows, trials)
         limit = record.get("memory_limit_bytes")
         record["memory_ok"] = None if limit is None else record["peak_bytes"] <= limit
-        record["target"] = " and ".join(map(str, self.targets))
-        record["target_met"] = all(target.met(record) for target in self.targets)
-        return record
+        return record | verdicts(record, self.targets)
 
 
 @dataclass

@@ -297,3 +297,25 @@ def test_sums_of_the_longest_decimals_overflow_by_their_digits() -> None:
         given = aggregate.step([changes_of_lives(lives, (type_,))], 8)
         assert given.columns[0].to_pylist() == [most, None, most, less, most, None, most]
         assert aggregate.faults.counts == {"overflow": 2}
+
+
+@pytest.mark.parametrize("pattern", ["mon", "wk", "str"])
+@pytest.mark.parametrize("late", [None, 2**62, -(2**63)])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_lanes_widen_when_a_null_or_a_large_number_comes(
+    late: int | None, pattern: str, grouped: bool
+) -> None:
+    random = Random(f"{late}{pattern}{grouped}")
+    column = Column(1, pa.int64(), "x")
+    calls = [AggregateCall("count", None, False, pa.int64())]
+    for function in random.sample(["count", "sum", "min", "max", "avg", "stddev_pop"], 3):
+        calls.append(AggregateCall(function, column, False, result_type(function, pa.int64())))
+    calls.append(AggregateCall("sum", column, True, pa.int64()))
+    lives = [
+        ((row[0], late if begin > 40 and random.random() < 0.2 else row[1]), begin, until, abs(weight))
+        for row, begin, until, weight in random_lives(
+            random, lambda: (random.randint(0, 3), random.randint(-5, 5)), 90, 80, pattern
+        )
+    ]
+    keys = [Column(0, pa.int64(), "k")] if grouped else []
+    check(calls, keys, (pa.int64(), pa.int64()), lives, random, pattern == "mon")

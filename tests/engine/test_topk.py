@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cmp_to_key
@@ -16,7 +17,10 @@ import pyarrow as pa
 import pytest
 
 from random_lifetimes import Life, alive_at, changes_of_lives, instants_of, plain, play, random_lives
+from sash.engine.operators.aggregate import GroupAggregate
 from sash.engine.operators.topk import TopRows
+from sash.engine.values import Faults
+from sash.language.expressions import AggregateCall, Column
 from sash.lifetimes import FOREVER, Changes
 from sash.plan.nodes import SortKey
 
@@ -127,3 +131,22 @@ def test_a_limit_of_nothing_and_one_of_everything(limit: int) -> None:
     random = Random(limit)
     lives = random_lives(random, lambda: (random.randint(0, 9),), 60, 40, "str")
     check(lives, (pa.int64(),), (SortKey(0, False, True),), limit, 0, random, False, 10)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_of_an_aggregate_follow_one_another_by_key(seed: int) -> None:
+    random = Random(seed)
+    types, groups = (pa.int64(), pa.int64()), (Column(0, pa.int64(), "k"),)
+    calls = (AggregateCall("sum", Column(1, pa.int64(), "v"), False, pa.int64()),)
+    most = random.choice((300, 1200))
+    value = (lambda: random.randint(0, 3)) if seed % 2 else (lambda: random.randint(-500, 500))
+    lives = random_lives(random, lambda: (random.randint(0, most), value()), 3000, 90, "wk")
+    instants = instants_of(lives)
+    frontiers = sorted({*random.sample(instants, random.randint(3, 12)), instants[-1] + 1})
+    faults = Faults()
+    aggregate = GroupAggregate(types, groups, calls, types, faults, False)
+    rows = play(lambda: replace(aggregate), [(lives, types)], frontiers, random)
+    order = (SortKey(1, seed % 4 < 2, False),)
+    out = play(lambda: TopRows(types, order, 5, seed % 3, False, (0,)), [(rows, types)], frontiers, random)
+    for at in instants:
+        assert alive_at(out, at) == expected(alive_at(rows, at), order, 5, seed % 3, 2), at

@@ -2,12 +2,16 @@
 
 A column that is aggregated feeds one or more features (how many, their sum, their squares), each of
 which is a few lanes that take any order of coming and going and end exactly where they began.
-Aggregates of one argument share its features.
+Aggregates of one argument share its features. Lanes are narrow as long as that will do: until a NULL
+comes, or a number whose sums need more than 64 bits.
 """
 
 from __future__ import annotations
 
-__all__ = ["Counted", "DecimalSum", "Feature", "IntegerSum", "RealSum", "Spread", "feature_for"]
+__all__ = [
+    "MOST_ROWS", "Counted", "CountedRows", "DecimalSum", "Feature", "IntegerSum", "RealSum", "Spread",
+    "feature_for",
+]  # fmt: skip
 
 from dataclasses import dataclass
 
@@ -22,6 +26,10 @@ from sash.engine.kernels.triples import TERMS
 _LOW = np.int64(0xFFFFFFFF)
 _LARGE, _DOWN = 2.0**960, 2.0**-64
 _SQUARED = 2.0**480
+_SMALL = 1 << 31
+
+MOST_ROWS = 1 << 30
+"""Up to this many rows narrow lanes hold sums of small numbers without overflow."""
 
 
 @dataclass(eq=False)
@@ -41,6 +49,14 @@ class Feature:
         """What float lanes must be multiplied by before these values are written; rarely not 1."""
         return 1.0
 
+    def carries(self, values: pa.Array) -> bool:
+        """Whether the lanes are wide enough for these values."""
+        return True
+
+    def widened(self, ints: np.ndarray, wide: np.ndarray) -> None:
+        """The lanes [n, i] of this feature as those of its wide form, all zero so far."""
+        wide[:] = ints
+
 
 @dataclass(eq=False)
 class Counted(Feature):
@@ -54,8 +70,20 @@ class Counted(Feature):
 
 
 @dataclass(eq=False)
+class CountedRows(Feature):
+    """The narrow form of `Counted`: where no value is NULL, the lane that counts rows tells."""
+
+    def write(self, values: pa.Array, weight: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> None:
+        pass
+
+    def carries(self, values: pa.Array) -> bool:
+        return not values.null_count
+
+
+@dataclass(eq=False)
 class IntegerSum(Feature):
-    """Integers in one lane, those of 64 bits in two: the high and the low half, so that no sum overflows."""
+    """Integers in one lane; in the wide form those of 64 bits in two, the high and the low half, so that
+    no sum overflows."""
 
     ints: int = 2
 
@@ -66,6 +94,15 @@ class IntegerSum(Feature):
             return
         np.multiply(numbers >> 32, weight, out=ints[:, 0])
         np.multiply(numbers & _LOW, weight, out=ints[:, 1])
+
+    def carries(self, values: pa.Array) -> bool:
+        if self.ints == 2 or values.type.bit_width < 64 or not len(values):
+            return True
+        numbers = _plain(values)
+        return bool(numbers.min() >= -_SMALL and numbers.max() < _SMALL)
+
+    def widened(self, ints: np.ndarray, wide: np.ndarray) -> None:
+        wide[:, -1] = ints[:, -1]  # a low half may be of any size: the high one is added to it
 
 
 @dataclass(eq=False)
@@ -128,16 +165,16 @@ class Spread(Feature):
         _write_terms(product(terms, terms), weight, floats[:, TERMS:])
 
 
-def feature_for(kind: str, type_: pa.DataType) -> Feature:
+def feature_for(kind: str, type_: pa.DataType, wide: bool) -> Feature:
     """The feature that carries a `count`, a `sum` or a `spread` of values of a type."""
     if kind == "count":
-        return Counted()
+        return Counted() if wide else CountedRows()
     if kind == "spread":
         return Spread()
     if pa.types.is_decimal(type_):
         return DecimalSum()
     if pa.types.is_integer(type_):
-        return IntegerSum(ints=2 if type_.bit_width == 64 else 1)
+        return IntegerSum(ints=2 if wide and type_.bit_width == 64 else 1)
     return RealSum()
 
 

@@ -16,25 +16,33 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.compile import operator_for, reads
+from sash.engine.closing import closing
+from sash.engine.compile import closing_operator_for, operator_for, reads
 from sash.engine.expressions import Faults
 from sash.engine.lowering import lower
 from sash.engine.operator import Operator
 from sash.engine.operators.project import ProjectColumns
 from sash.engine.operators.select import SelectRows
 from sash.engine.operators.union import UnionAll
-from sash.engine.output import Output
+from sash.engine.output import Edge, Output
 from sash.lifetimes import BEGINNING, Changes, Instant
 from sash.plan.keys import nets
-from sash.plan.nodes import Node, Source, TableScan
+from sash.plan.nodes import Exchange, Node, Source, TableScan
 from sash.plan.patterns import Pattern, pattern
 
 STRIDE_ROWS = 65_536
 """About how many rows a circuit takes at once."""
 
 
+_BROUGHT = (Source, TableScan, Exchange)
+"""Nodes whose rows come from outside the circuit."""
+
+
 class Watch(Protocol):
-    """Called after every operator's step: the tests' contract wrapper."""
+    """Called after every operator's step: the tests' contract wrapper.
+
+    `closes` says that the operator ends its rows by negative ones, whatever the plan promises.
+    """
 
     def __call__(
         self,
@@ -44,6 +52,7 @@ class Watch(Protocol):
         before: Instant,
         frontier: Instant,
         held_rows: int,
+        closes: bool,
     ) -> None: ...
 
 
@@ -66,23 +75,35 @@ class _Place:
 
 
 class Circuit:
-    """The running form of one optimised plan."""
+    """The running form of one optimised plan.
 
-    def __init__(self, plan: Node, *, since: Instant = BEGINNING, watch: Watch | None = None) -> None:
+    With `edge`, what the last operator gives goes on to another circuit: signed lifetimes as they are.
+    """
+
+    def __init__(
+        self, plan: Node, *, since: Instant = BEGINNING, watch: Watch | None = None, edge: bool = False
+    ) -> None:
         self.plan = lower(plan)
         self.faults = Faults()
         self.frontier: Instant = BEGINNING
         self._watch = watch
-        self._places: list[_Place] = []
-        self._place(self.plan, {})
-        nodes = [place.node for place in self._places]
-        self.streams = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, Source)))
-        self.tables = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, TableScan)))
         is_stream = pattern(self.plan) is Pattern.MON
+        self._places: list[_Place] = []
+        self._closing = frozenset[Node]() if is_stream or edge else closing(self.plan)
+        self._place(self.plan, {})
+        if not (is_stream or edge) and not self._tells(len(self._places) - 1):
+            self._places, self._closing = [], frozenset()
+            self._place(self.plan, {})
+        nodes = [place.node for place in self._places]
+        coming = [node.name for node in nodes if isinstance(node, Source | Exchange)]
+        self.streams = tuple(dict.fromkeys(coming))
+        self.tables = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, TableScan)))
+        top = self._places[-1].operator
+        self.edge = Edge(self.plan.schema) if edge else None
         self.output = Output(
             self.plan.schema,
             is_stream=is_stream,
-            nets=nets(self.plan),
+            nets=nets(self.plan) and not (top is not None and top.is_net),
             since=since,
             contents=self._contents if self._tells(len(self._places) - 1) else None,
         )
@@ -90,10 +111,14 @@ class Circuit:
     def _place(self, node: Node, known: dict[Node, int]) -> int:
         if node not in known:
             inputs = tuple(self._place(child, known) for child in reads(node))
-            source = isinstance(node, Source | TableScan)
-            self._places.append(_Place(node, None if source else operator_for(node, self.faults), inputs))
+            self._places.append(_Place(node, self._operator(node), inputs))
             known[node] = len(self._places) - 1
         return known[node]
+
+    def _operator(self, node: Node) -> Operator | None:
+        if isinstance(node, _BROUGHT):
+            return None
+        return (closing_operator_for if node in self._closing else operator_for)(node, self.faults)
 
     def _tells(self, place: int) -> bool:
         """Whether the operators can tell what lives on this edge, so that the output need not hold it."""
@@ -135,8 +160,9 @@ class Circuit:
             given = place.operator.step(taken, frontier)
             edges.append(given)
             if self._watch is not None:
-                self._watch(place.node, taken, given, before, frontier, place.operator.rows)
-        self.output.step(edges[-1], frontier)
+                closes = place.node in self._closing
+                self._watch(place.node, taken, given, before, frontier, place.operator.rows, closes)
+        (self.edge or self.output).step(edges[-1], frontier)
 
     def measure(self) -> list[Measure]:
         """What each operator holds, and the output."""
@@ -187,7 +213,7 @@ def _strides(
 
 
 def _brought(node: Node, inputs: Mapping[str, Changes]) -> Changes:
-    assert isinstance(node, Source | TableScan)
+    assert isinstance(node, _BROUGHT)
     changes = inputs.get(node.name)
     return Changes.empty([field.type for field in node.schema]) if changes is None else changes
 

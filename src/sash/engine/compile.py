@@ -5,16 +5,17 @@ One rule per node; the choice between implementations is made here and nowhere e
 
 from __future__ import annotations
 
-__all__ = ["operator_for", "reads"]
+__all__ = ["closing_operator_for", "operator_for", "reads"]
 
 from functools import singledispatch
 
-from sash.engine.expressions import Faults
+from sash.engine.expressions import Faults, can_fault
 from sash.engine.kernels.presence import EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL, SOME
 from sash.engine.operator import Operator
 from sash.engine.operators.aggregate import GroupAggregate
 from sash.engine.operators.counted import CountedRows
 from sash.engine.operators.distinct import DistinctRows
+from sash.engine.operators.distinct_answer import DistinctAnswer
 from sash.engine.operators.join import MultiJoin
 from sash.engine.operators.last_rows import LastRows
 from sash.engine.operators.project import ProjectColumns
@@ -28,10 +29,11 @@ from sash.engine.operators.topk import TopRows
 from sash.engine.operators.union import UnionAll
 from sash.engine.operators.whole_relation import WholeRelation
 from sash.language.expressions import Column, Expression
-from sash.plan.keys import nets
+from sash.plan.keys import key, nets
 from sash.plan.nodes import (
     Aggregate,
     Distinct,
+    Exchange,
     Join,
     Node,
     Project,
@@ -62,7 +64,12 @@ def _types(node: Node) -> tuple[object, ...]:
 
 
 def reads(node: Node) -> tuple[Node, ...]:
-    """The nodes an operator takes its inputs from: a projection right above a join is part of it."""
+    """The nodes an operator takes its inputs from: a projection right above a join is part of it.
+
+    What is below an exchange runs elsewhere.
+    """
+    if isinstance(node, Exchange):
+        return ()
     if isinstance(node, Project) and isinstance(node.input, Join):
         return node.input.inputs
     return node.inputs
@@ -72,6 +79,25 @@ def reads(node: Node) -> tuple[Node, ...]:
 def operator_for(node: Node, faults: Faults) -> Operator:
     """The operator that computes a node from the edges of `reads(node)`."""
     raise TypeError(f"no operator for {type(node).__name__}")
+
+
+def closing_operator_for(node: Node, faults: Faults) -> Operator:
+    """The same for an edge that only the answer reads: one that ends its rows itself, if there is one.
+
+    Rows that may end early anyway keep the usual one: their ends would have to be netted.
+    """
+    strict = any(pattern(read) is Pattern.STR for read in reads(node))
+    match node:
+        case Distinct() if not strict:
+            return DistinctAnswer(_types(node))
+        case SemiJoin() if pattern(node.left) is not Pattern.STR:
+            return _semi_join(node, faults, closes=True)
+        case Join() if not strict and not any(node.internal):
+            return _join(node, _everything(node), _types(node), faults, closes=True)
+        case Project(input=Join() as join) if not strict and not any(join.internal):
+            if not any(map(can_fault, node.expressions)):  # an end is no second fault
+                return _join(join, node.expressions, _types(node), faults, closes=True)
+    return operator_for(node, faults)
 
 
 @operator_for.register
@@ -103,19 +129,34 @@ def _(node: Windowed, faults: Faults) -> Operator:
 
 @operator_for.register
 def _(node: Join, faults: Faults) -> Operator:
-    everything = tuple(Column(i, field.type, field.name) for i, field in enumerate(node.schema))
-    return _join(node, everything, _types(node), faults)
+    return _join(node, _everything(node), _types(node), faults)
 
 
-def _join(node: Join, outputs: tuple[Expression, ...], types: tuple[object, ...], faults: Faults) -> Operator:
+def _everything(node: Node) -> tuple[Expression, ...]:
+    return tuple(Column(i, field.type, field.name) for i, field in enumerate(node.schema))
+
+
+def _join(
+    node: Join,
+    outputs: tuple[Expression, ...],
+    types: tuple[object, ...],
+    faults: Faults,
+    *,
+    closes: bool = False,
+) -> Operator:
     inputs = tuple(map(_types, node.inputs))
     internal = node.internal or (False,) * len(inputs)
-    return MultiJoin(types, inputs, node.equalities, node.residual, outputs, internal, faults)
+    return MultiJoin(types, inputs, node.equalities, node.residual, outputs, internal, faults, closes)
 
 
 @operator_for.register
 def _(node: SemiJoin, faults: Faults) -> Operator:
-    return SemiJoinRows(_types(node), node.left_keys, node.right_keys, node.anti, node.null_safe, faults)
+    return _semi_join(node, faults)
+
+
+def _semi_join(node: SemiJoin, faults: Faults, *, closes: bool = False) -> Operator:
+    keys = node.left_keys, node.right_keys
+    return SemiJoinRows(_types(node), *keys, node.anti, node.null_safe, faults, closes)
 
 
 @operator_for.register
@@ -148,7 +189,15 @@ def _(node: Aggregate, faults: Faults) -> Operator:
 @operator_for.register
 def _(node: TopK, faults: Faults) -> Operator:
     monotonic = pattern(node.input) is Pattern.MON
-    return TopRows(_types(node), node.order, node.limit, node.offset, monotonic)
+    return TopRows(_types(node), node.order, node.limit, node.offset, monotonic, _replacing(node.input))
+
+
+def _replacing(node: Node) -> tuple[int, ...] | None:
+    """The key by which rows follow one another, as an aggregate gives them."""
+    below, known = node, key(node)
+    while isinstance(below, Select | Project):
+        below = below.input
+    return None if known is None or not isinstance(below, Aggregate) else tuple(sorted(known))
 
 
 @operator_for.register

@@ -7,7 +7,7 @@ zero in a branch not taken is no fault. AND and OR do so where the right side co
 
 from __future__ import annotations
 
-__all__ = ["Faults", "evaluate"]
+__all__ = ["Faults", "can_fault", "evaluate"]
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def _case(call: Call, rows: _Rows, faults: Faults) -> Value:
     """Conditions and results by turns, then what else: each on the rows that are still undecided."""
     branches = list(zip(call.arguments[0::2], call.arguments[1::2], strict=False))
     otherwise = call.arguments[-1] if len(call.arguments) % 2 else Literal(None, call.type)
-    if not any(_can_fault(argument) for argument in call.arguments[1:]):
+    if not any(can_fault(argument) for argument in call.arguments[1:]):
         return _case_at_once(branches, otherwise, call.type, rows, faults)
     left = np.arange(rows.length)
     pieces: list[tuple[Numbers, pa.Array]] = []
@@ -163,7 +163,7 @@ def _first_good(bad: Callable[[Value], Value]) -> Callable[[Call, _Rows, Faults]
 
 
 def _coalesce(call: Call, rows: _Rows, faults: Faults) -> Value:
-    if any(_can_fault(argument) for argument in call.arguments[1:]) or pa.types.is_nested(call.type):
+    if any(can_fault(argument) for argument in call.arguments[1:]) or pa.types.is_nested(call.type):
         return _first_good(pc.is_null)(call, rows, faults)
     return pc.coalesce(*(_evaluate(argument, rows, faults) for argument in call.arguments))
 
@@ -173,7 +173,7 @@ def _and_or(name: str, call: Call, rows: _Rows, faults: Faults) -> Value:
     kernel, decided = (pc.and_kleene, False) if name == "and" else (pc.or_kleene, True)
     result = _evaluate(call.arguments[0], rows, faults)
     for argument in call.arguments[1:]:
-        if not _can_fault(argument):
+        if not can_fault(argument):
             result = kernel(result, _evaluate(argument, rows, faults))
             continue
         column = as_array(result, rows.length)
@@ -207,11 +207,11 @@ FAULTING = frozenset([
 HARMLESS_ON_DOUBLES = frozenset(("add", "subtract", "multiply", "negate", "abs", "round"))
 
 
-def _can_fault(expression: Expression) -> bool:
+def can_fault(expression: Expression) -> bool:
     """Whether evaluating the expression may count a fault."""
     if not isinstance(expression, Call):
         return False
-    if any(_can_fault(argument) for argument in expression.arguments):
+    if any(can_fault(argument) for argument in expression.arguments):
         return True
     if expression.function not in FAULTING:
         return False

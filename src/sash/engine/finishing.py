@@ -36,6 +36,8 @@ def finish(
             return _decimal_sum(type_, count, ints, fresh, faults)
         return _decimal_mean(argument, type_, count, ints, fresh, faults)
     if pa.types.is_integer(argument):
+        if function == "sum" and len(ints) == 1:
+            return _column(ints[0], count == 0)
         high, low = _halves(ints)
         if function == "sum":
             return _integer_sum(count, high, low, fresh, faults)

@@ -1,7 +1,8 @@
 """Which lanes the aggregates of one GROUP BY need, who feeds them, and which columns come of them.
 
 Lane 0 counts rows. Every distinct argument is evaluated once and feeds its features; MIN and MAX
-have one lane each, the number of the value that is the extreme (state/extremes.py).
+have one lane each, the number of the value that is the extreme (state/extremes.py). Lanes are laid out
+narrow first; the first value that does not fit widens them all (accumulators.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.accumulators import Feature, feature_for
+from sash.engine.accumulators import Feature, IntegerSum, feature_for
 from sash.engine.finishing import finish
 from sash.engine.kernels.triples import TERMS
 from sash.engine.values import Faults
@@ -44,6 +45,10 @@ class Feed:
     def part(self, kind: str) -> Placed:
         """The feature of a kind."""
         return next(placed for placed in self.parts if placed.kind == kind)
+
+    def carries(self, values: pa.Array) -> bool:
+        """Whether the lanes are wide enough for these values."""
+        return all(placed.feature.carries(values) for placed in self.parts)
 
     def shrinking(self, values: pa.Array) -> list[tuple[slice, float]]:
         """Which float lanes must be multiplied by what before these values can be written."""
@@ -76,8 +81,9 @@ class ExtremeFeed:
 class Lanes:
     """The lanes of some aggregates: `ints` of integers, `floats` of doubles (three to a triple)."""
 
-    def __init__(self, aggregates: Sequence[AggregateCall]) -> None:
+    def __init__(self, aggregates: Sequence[AggregateCall], wide: bool = False) -> None:
         self._aggregates = tuple(aggregates)
+        self.wide = wide
         self.ints = 1
         self.floats = 0
         self.feeds: list[Feed] = []
@@ -104,8 +110,9 @@ class Lanes:
         for kind in ("count", _KIND.get(call.function, "spread")):
             if any(placed.kind == kind for placed in feed.parts):
                 continue
-            feature = feature_for(kind, feed.argument.type)
-            feed.parts.append(Placed(kind, feature, self.ints, self.floats))
+            feature = feature_for(kind, feed.argument.type, self.wide or (kind == "count" and feed.distinct))
+            own = feature.ints + feature.triples > 0
+            feed.parts.append(Placed(kind, feature, self.ints if own else 0, self.floats))
             counts += [feed.parts[0].int_at] * feature.triples
             self.ints += feature.ints
             self.floats += TERMS * feature.triples
@@ -117,6 +124,43 @@ class Lanes:
         self.extremes.append(ExtremeFeed(argument, largest, self.ints))
         self.ints += 1
         return len(self.extremes) - 1
+
+    @property
+    def telling(self) -> np.ndarray | None:
+        """The lanes that are equal exactly where a group's rows are; None if lanes cannot tell."""
+        lanes: set[int] = set()
+        for call in self._aggregates:
+            if call.argument is None:
+                lanes.add(0)
+            elif call.function in ("min", "max"):
+                lanes.add(self.extremes[self._extreme(call.argument, call.function == "max")].lane)
+            else:
+                feed = self._feed(call.argument, call.distinct)
+                placed = feed.part(_KIND.get(call.function, "spread"))
+                # A sum is NULL where no value is; in narrow lanes there is one in every row.
+                plain = isinstance(placed.feature, IntegerSum) and not self.wide and not call.distinct
+                if call.function != "count" and not (call.function == "sum" and plain):
+                    return None
+                lanes.add(placed.int_at)
+        return np.array(sorted(lanes), np.int64)
+
+    def widened(self) -> Lanes:
+        """The same aggregates in wide lanes."""
+        wide = Lanes(self._aggregates, wide=True)
+        wide.restore_scales(self.scales)
+        return wide
+
+    def spread_out(self, ints: np.ndarray, wide: Lanes) -> np.ndarray:
+        """Lanes [n, i] of this layout in a wide one."""
+        out = np.zeros((len(ints), wide.ints), np.int64)
+        out[:, 0] = ints[:, 0]
+        for own, other in zip(self.extremes, wide.extremes, strict=True):
+            out[:, other.lane] = ints[:, own.lane]
+        for feed, wide_feed in zip(self.feeds, wide.feeds, strict=True):
+            for placed, target in zip(feed.parts, wide_feed.parts, strict=True):
+                lanes = ints[:, placed.int_at : placed.int_at + max(1, placed.feature.ints)]
+                placed.feature.widened(lanes, out[:, target.int_at : target.int_at + target.feature.ints])
+        return out
 
     def finish(
         self, ints: np.ndarray, floats: np.ndarray, fresh: np.ndarray, faults: Faults,

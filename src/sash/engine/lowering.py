@@ -13,7 +13,7 @@ __all__ = ["lower"]
 import pyarrow as pa
 
 from sash.language.expressions import Call, Column, Expression, Literal
-from sash.plan.nodes import Distinct, Equality, Join, Node, Project, Select, SemiJoin, Union
+from sash.plan.nodes import Distinct, Equality, Exchange, Join, Node, Project, Select, SemiJoin, Union
 from sash.plan.patterns import Pattern, pattern
 
 _ANY: tuple[Expression, ...] = (Literal(1, pa.int64()),)
@@ -22,6 +22,8 @@ _ANY: tuple[Expression, ...] = (Literal(1, pa.int64()),)
 
 def lower(node: Node) -> Node:
     """The plan with null-aware anti-joins and foreseeable semi-joins replaced."""
+    if isinstance(node, Exchange):
+        return node  # what is below it runs elsewhere
     lowered = node.with_inputs([lower(child) for child in node.inputs]) if node.inputs else node
     if isinstance(lowered, SemiJoin) and lowered.null_aware:
         return lower(_not_in(lowered))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.encoding import hashes_of, key_words
+from sash.engine.encoding import key_words
 from sash.engine.kernels.tables import find_or_add
 
 
@@ -30,7 +30,7 @@ def net(
     capacity = 1 << max(4, (4 * n - 1).bit_length())
     slots, first_rows = np.empty(n, np.int64), np.empty(n + 1, np.int64)
     keys = np.empty((n + 1, words.shape[1]), np.int64)
-    used = find_or_add(words, hashes_of(words), 0, np.zeros(capacity, np.int32), keys, 0, slots, first_rows)
+    used = find_or_add(words, 0, np.zeros(capacity, np.int32), keys, 0, slots, first_rows)
     sums = np.zeros(used, np.int64)
     np.add.at(sums, slots, weights)
     left = np.flatnonzero(sums)

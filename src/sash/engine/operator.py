@@ -36,6 +36,11 @@ class Operator:
         """Whether every row it gives ends within its step or by a negative row, never by its `until`."""
         return False
 
+    @property
+    def is_net(self) -> bool:
+        """Whether no row that it gives ends at an instant at which an equal one begins."""
+        return False
+
     def contents(self, frontier: Instant) -> Changes:
         """The rows that live now; only where `ends_itself`."""
         raise NotImplementedError  # operators that end their rows themselves answer

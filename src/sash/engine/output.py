@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Output"]
+__all__ = ["Edge", "Output"]
 
 from collections.abc import Callable, Mapping
 
@@ -91,3 +91,21 @@ class Output:
         undrained = saved["undrained"]
         self._undrained = [undrained.cast(self._delta_schema)] if undrained.num_rows else []
         self.pending = undrained.num_rows
+
+
+class Edge:
+    """The last edge of a plan that goes on elsewhere: signed lifetimes waiting to be taken, and no more."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._types = [field.type for field in schema]
+        self._given: list[Changes] = []
+
+    def step(self, changes: Changes, frontier: Instant) -> None:
+        """Take what the last operator gave."""
+        if len(changes):
+            self._given.append(changes)
+
+    def take(self) -> Changes:
+        """All changes since the last call, in order of their beginnings."""
+        taken, self._given = self._given, []
+        return Changes.concat(taken) if taken else Changes.empty(self._types)

@@ -16,38 +16,26 @@ __all__ = ["FORMAT", "read_snapshot", "write_snapshot"]
 
 import errno
 import json
-import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
+from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC, _DONE = b"SASHSNAP", b"SASHDONE"
 _HEADER, _TRAILER = struct.Struct("<8sII"), struct.Struct("<QQI8s")
 
 
 def write_snapshot(path: Path, manifest: Mapping[str, Any], sections: Iterable[tuple[str, pa.Table]]) -> None:
     """Write a snapshot in place of whatever is at `path`, whole or not at all."""
-    temporary: str | None = None
     try:
-        with tempfile.NamedTemporaryFile(
-            "wb", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
-        ) as file:
-            temporary = file.name
-            _write(file, manifest, sections)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        temporary = None
-        _sync_directory(path.parent)
+        replace_file(path, lambda file: _write(file, manifest, sections))
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         what = "the disk is full" if full else error.strerror or str(error)
@@ -58,10 +46,6 @@ def write_snapshot(path: Path, manifest: Mapping[str, Any], sections: Iterable[t
             if full
             else "Choose a place that can be written; an older snapshot there is still whole.",
         ) from error
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
 
 
 def _write(file: IO[bytes], manifest: Mapping[str, Any], sections: Iterable[tuple[str, pa.Table]]) -> None:
@@ -79,16 +63,6 @@ def _write(file: IO[bytes], manifest: Mapping[str, Any], sections: Iterable[tupl
     text = json.dumps({**manifest, "sections": index}).encode()
     file.write(text)
     file.write(_TRAILER.pack(offset, len(text), zlib.crc32(text), _DONE))
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the rename itself durable, where directories can be synced."""
-    with suppress(OSError):
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def read_snapshot(path: Path) -> tuple[dict[str, Any], dict[str, pa.Table]]:
@@ -132,10 +106,10 @@ def _check_header(path: Path, content: memoryview) -> None:
             remedy="Give the path that was given to save().",
         )
     version = _HEADER.unpack(content[: _HEADER.size])[1]
-    if version > FORMAT:
+    if version != FORMAT:
         raise SashError(
             "SASH-STATE-006",
-            f"The snapshot '{path}' has format {version}, and this Sash reads formats up to {FORMAT}.",
+            f"The snapshot '{path}' has format {version}, and this Sash reads format {FORMAT}.",
             remedy="Load it with the newer Sash that wrote it.",
         )
 

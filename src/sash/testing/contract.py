@@ -2,7 +2,8 @@
 
 A circuit calls its watcher with the node, what went in and what came out. `Contract` is a watcher
 that raises AssertionError when an output has wrong types, begins outside the step, ends before it
-begins, breaks the update pattern that planning promised, or takes away what was never there.
+begins, breaks the update pattern that planning promised (right below the answer, negative rows may
+stand for ends that are foreseen), or takes away what was never there.
 """
 
 from __future__ import annotations
@@ -62,12 +63,15 @@ class Contract:
         before: Instant,
         frontier: Instant,
         held_rows: int,
+        closes: bool = False,
     ) -> None:
         self.steps += 1
         self.most_held = max(self.most_held, held_rows)
         edge = self._edges.get(id(node))
         if edge is None:
-            edge = self._edges[id(node)] = _Edge(node, pattern(node), before > BEGINNING)
+            edge = self._edges[id(node)] = _Edge(
+                node, Pattern.STR if closes else pattern(node), before > BEGINNING
+            )
         _check_shape(node, output)
         rows = _rows(output)
         for row, begin, until, weight in rows:

@@ -7,7 +7,12 @@ comes and what goes are one.
 
 from __future__ import annotations
 
-__all__ = ["count_runs", "link_lifetimes", "merge_partials", "sweep_groups", "sweep_values"]
+__all__ = [
+    "EARLIER", "NONE", "count_runs", "link_states", "merge_partials", "sweep_groups",
+    "sweep_groups_with_triples", "sweep_values",
+]  # fmt: skip
+
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +29,9 @@ from sash.engine.kernels.triples import TERMS, add_triples
 
 _NEVER = 2**63 - 1
 _TRIAL = 4096
+
+NONE, EARLIER = -1, -2
+"""A group's state before: there was none; the state is itself what was before the step."""
 
 
 @kernel(int64(reads_i64))
@@ -87,116 +95,105 @@ def merge_partials(
     return used
 
 
-@kernel(
-    int64(
-        reads_i64, reads_i64, reads_words, writes_table_f64,
-        reads_i64, reads_i64, reads_words, writes_table_f64,
-        writes_table_i64, writes_table_f64, reads_i64, int64, int64,
-        int64, writes_i64, writes_i64, writes_table_i64, writes_table_i64, writes_table_f64,
-    )
-)  # fmt: skip
-def sweep_groups(
-    come: np.ndarray,
-    come_groups: np.ndarray,
-    come_ints: np.ndarray,
-    come_floats: np.ndarray,
-    go: np.ndarray,
-    go_groups: np.ndarray,
-    go_ints: np.ndarray,
-    go_floats: np.ndarray,
-    ints: np.ndarray,
-    floats: np.ndarray,
-    counts: np.ndarray,
-    lasting: int,
-    born: int,
-    stamp: int,
-    mark: np.ndarray,
-    touched: np.ndarray,
-    out: np.ndarray,
-    out_ints: np.ndarray,
-    out_floats: np.ndarray,
-) -> int:
-    """Apply what comes and what goes, both in time order; write a state per group and instant it is touched.
+_EVENTS = (reads_i64, reads_i64, reads_words, writes_table_f64)
 
-    A state is its group, its instant and its kind in `out` [room, 3], and its lanes in `out_ints`
-    [room, i] and `out_floats` [room, f]. Kinds: 0 what the group was before the step (only if it was
-    there), 1 a row, 2 no row. There must be room for one per event and one per group.
 
-    `counts[t]` is the lane that counts the values in triple t: at zero the triple is exactly zero.
-    `mark` [groups] holds stamps up to `stamp` of earlier steps; this one uses as many after it as there
-    are events. `lasting`: the row stays without rows below it (a global aggregate); `born`: it was
-    there before.
-    """
-    # Written out rather than called: passing a dozen arrays would cost more than the work.
-    lanes, real = ints.shape[1], floats.shape[1]
-    i, j, written, first = 0, 0, 0, stamp
-    next_come = come[0] if len(come) else _NEVER
-    next_go = go[0] if len(go) else _NEVER
-    while True:
-        now = min(next_come, next_go)
-        if now == _NEVER:
-            break
-        stamp += 1
-        used = 0
-        while True:
-            if next_come == now:
-                group = come_groups[i]
-            elif next_go == now:
-                group = go_groups[j]
-            else:
-                break
-            if mark[group] != stamp:
-                if mark[group] <= first and (ints[group, 0] > 0 or born):
-                    out[written, 0], out[written, 1], out[written, 2] = group, now, 0
-                    for k in range(lanes):
-                        out_ints[written, k] = ints[group, k]
-                    for k in range(real):
-                        out_floats[written, k] = floats[group, k]
-                    written += 1
-                mark[group] = stamp
-                touched[used] = group
-                used += 1
-            if next_come == now:
-                for k in range(lanes):
-                    ints[group, k] += come_ints[i, k]
+def _sweep(real: bool) -> Any:
+    """The sweep of groups with or without triples: a kernel without them is a quarter faster."""
+
+    @kernel(
+        int64(
+            *_EVENTS, *_EVENTS, writes_table_i64, writes_table_f64, reads_i64, int64, int64, writes_i64,
+            writes_i64, writes_i64, writes_i64, writes_table_i64, writes_table_f64,
+        )
+    )  # fmt: skip
+    def sweep(
+        come: np.ndarray, come_groups: np.ndarray, come_ints: np.ndarray, come_floats: np.ndarray,
+        go: np.ndarray, go_groups: np.ndarray, go_ints: np.ndarray, go_floats: np.ndarray,
+        ints: np.ndarray, floats: np.ndarray, counts: np.ndarray, born: int, base: int, latest: np.ndarray,
+        out_groups: np.ndarray, out_at: np.ndarray, out_before: np.ndarray,
+        out_ints: np.ndarray, out_floats: np.ndarray,
+    ) -> int:  # fmt: skip
+        """Apply what comes and what goes, both in time order; write a state per group and instant.
+
+        A state is its group, its instant, the group's state before it in this step (NONE: there is none;
+        EARLIER: this state itself is what the group had before the step, if it was there) and its lanes.
+        There must be room for one per event and one per group.
+
+        `counts[t]` is the lane that counts the values in triple t: at zero the triple is exactly zero.
+        `latest` [groups] holds each group's latest state, counted from `base`; what earlier steps left
+        there is below `base`. `born`: a group without rows was there, too.
+        """
+        # Written out rather than called: passing a dozen arrays would cost more than the work. Choosing
+        # between two values is cheaper than a branch, as what comes next is rarely foreseeable.
+        n, m, lanes = len(come), len(go), ints.shape[1]
+        if n == 0:
+            come, come_groups, come_ints = go, go_groups, go_ints
+        if m == 0:
+            go, go_groups, go_ints = come, come_groups, come_ints
+        i, j, written, first, instant = 0, 0, 0, 0, _NEVER
+        for _ in range(n + m):
+            a, b = min(i, n - 1), min(j, m - 1)
+            coming = i < n and (j >= m or come[a] <= go[b])
+            now = come[a] if coming else go[b]
+            group = come_groups[a] if coming else go_groups[b]
+            if now != instant:
+                instant, first = now, written
+            at = latest[group] - base
+            if at < first:
                 if real:
-                    add_triples(floats, group, come_floats, i, 1.0)
-                i += 1
-                next_come = come[i] if i < len(come) else _NEVER
-            else:
-                for k in range(lanes):
-                    ints[group, k] -= go_ints[j, k]
-                if real:
-                    add_triples(floats, group, go_floats, j, -1.0)
-                j += 1
-                next_go = go[j] if j < len(go) else _NEVER
-        for u in range(used):
-            group = touched[u]
-            for k in range(real):
-                if ints[group, counts[k // TERMS]] == 0:
-                    floats[group, k] = 0.0
-            out[written, 0], out[written, 1] = group, now
-            out[written, 2] = 1 if ints[group, 0] > 0 or lasting else 2
+                    for k in range(floats.shape[1]):
+                        if ints[group, counts[k // TERMS]] == 0:
+                            floats[group, k] = 0.0
+                if at < 0:
+                    at = NONE
+                    if ints[group, 0] > 0 or born:
+                        out_groups[written], out_at[written], out_before[written] = group, now, EARLIER
+                        for k in range(lanes):
+                            out_ints[written, k] = ints[group, k]
+                        if real:
+                            out_floats[written] = floats[group]
+                        at = written
+                        written += 1
+                out_groups[written], out_at[written], out_before[written] = group, now, at
+                at = written
+                latest[group] = at + base
+                written += 1
             for k in range(lanes):
-                out_ints[written, k] = ints[group, k]
-            for k in range(real):
-                out_floats[written, k] = floats[group, k]
-            written += 1
-    return written
+                plus, minus = come_ints[a, k], -go_ints[b, k]
+                ints[group, k] += plus if coming else minus
+                out_ints[at, k] = ints[group, k]
+            if real:
+                if coming:
+                    add_triples(floats, group, come_floats, a, 1.0)
+                else:
+                    add_triples(floats, group, go_floats, b, -1.0)
+                out_floats[at] = floats[group]
+            i += coming
+            j += not coming
+        return written
+
+    return sweep
+
+
+sweep_groups, sweep_groups_with_triples = _sweep(False), _sweep(True)
 
 
 @kernel(
     int64(
-        writes_table_i64, reads_words, int64, writes_i64, writes_i64, writes_i64,
-        writes_i64, writes_i64, writes_i64, writes_i64, writes_i64,
+        reads_i64, reads_i64, writes_i64, reads_words, int64, reads_words, reads_i64, int64,
+        writes_i64, writes_i64, writes_i64, writes_i64, writes_i64, writes_i64,
     )
 )  # fmt: skip
-def link_lifetimes(
-    states: np.ndarray,
+def link_states(
+    groups: np.ndarray,
+    instants: np.ndarray,
+    before: np.ndarray,
+    ints: np.ndarray,
+    lasting: int,
     words: np.ndarray,
+    telling: np.ndarray,
     forever: int,
-    current: np.ndarray,
-    opened: np.ndarray,
     out_states: np.ndarray,
     out_groups: np.ndarray,
     out_begin: np.ndarray,
@@ -204,48 +201,45 @@ def link_lifetimes(
     out_weight: np.ndarray,
     living: np.ndarray,
 ) -> int:
-    """From states [n, 3] in time order to signed lifetimes, leaving out states equal to the one before.
+    """From states as a sweep wrote them to signed lifetimes, leaving out those equal to the one before.
 
-    `words` [n, w] say when two states have equal rows. `current` [groups] must hold -1 and does
-    so again at the end; `opened` [groups] is scratch. The number of groups that have a row is kept
-    in `living[0]`. There must be room for as many lifetimes as states.
+    Two states of a group have equal rows where the columns `telling` of `words` [n, w] are equal.
+    `lasting`: the row stays without rows below it (a global aggregate). `before` is used up. The number
+    of groups that have a row is kept in `living[0]`. There must be room for as many lifetimes as states.
     """
-    written = 0
-    width = words.shape[1]
-    for i in range(len(states)):
-        group, now, kind = states[i, 0], states[i, 1], states[i, 2]
-        if kind == 0:
-            current[group], opened[group] = i, -1
+    written, more = 0, 0
+    for i in range(len(groups)):
+        earlier, now = before[i], instants[i]
+        if earlier == EARLIER:
             continue
-        before = current[group]
-        if before >= 0:
-            if kind == 1:
-                same = True
-                for k in range(width):
-                    if words[i, k] != words[before, k]:
-                        same = False
-                        break
-                if same:
-                    continue
-            if opened[group] >= 0:
-                out_until[opened[group]] = now
+        # From here on, before[i] is where the row that state i shows was written: NONE if it shows none,
+        # EARLIER if the row is from before the step and must be taken back when it changes.
+        is_there = 1 if ints[i, 0] > 0 or lasting else 0
+        shown = before[earlier] if earlier >= 0 else NONE
+        if shown != NONE:
+            same = is_there == 1
+            for t in range(len(telling)):
+                if words[i, telling[t]] != words[earlier, telling[t]]:
+                    same = False
+                    break
+            if same:
+                before[i] = shown
+                continue
+            if shown >= 0:
+                out_until[shown] = now
             else:
-                out_states[written], out_groups[written], out_begin[written] = before, group, now
+                out_states[written], out_groups[written], out_begin[written] = earlier, groups[i], now
                 out_until[written], out_weight[written] = forever, -1
                 written += 1
-        if kind == 1:
-            if before < 0:
-                living[0] += 1
-            current[group], opened[group] = i, written
-            out_states[written], out_groups[written], out_begin[written] = i, group, now
+            more -= 1
+        before[i] = NONE
+        if is_there:
+            before[i] = written
+            out_states[written], out_groups[written], out_begin[written] = i, groups[i], now
             out_until[written], out_weight[written] = forever, 1
             written += 1
-        else:
-            if before >= 0:
-                living[0] -= 1
-            current[group] = -1
-    for i in range(len(states)):
-        current[states[i, 0]] = -1
+            more += 1
+    living[0] += more
     return written
 
 
@@ -271,7 +265,7 @@ def sweep_values(
     """Which values come into being (+1) and cease (-1) at which instants, as copies come and go.
 
     `copies` and `mark` are per value, `touched` and `before` scratch for as many as there are events;
-    `mark` is used as in `sweep_groups`.
+    `mark` holds stamps up to `stamp` of earlier steps; this one uses as many after it as there are events.
     """
     i, written = 0, 0
     while i < len(instants):

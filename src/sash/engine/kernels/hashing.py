@@ -6,7 +6,7 @@ words with its length; a longer one is represented by a 120-bit fingerprint and 
 
 from __future__ import annotations
 
-__all__ = ["hash_words", "mix", "pack_strings"]
+__all__ = ["GOLDEN", "hash_words", "mix", "pack_strings"]
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from sash.engine.kernels.compiler import (
 )
 
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _S27, _S30, _S31, _S56 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(56)
 _LOW56 = np.uint64((1 << 56) - 1)
 _LONG = np.uint64(0xFF << 56)
@@ -44,7 +44,7 @@ def hash_words(words: np.ndarray, out: np.ndarray) -> None:
     for i in range(n):
         h = mix(np.uint64(words[i, 0]))
         for j in range(1, w):
-            h = mix((h + _GOLDEN) ^ np.uint64(words[i, j]))
+            h = mix((h + GOLDEN) ^ np.uint64(words[i, j]))
         out[i] = h
 
 
@@ -65,7 +65,7 @@ def pack_strings(offsets: np.ndarray, data: np.ndarray, start: int, out: np.ndar
                 high |= np.uint64(data[first + j]) << np.uint64(8 * (j - 8))
             high |= np.uint64(size) << _S56
         else:
-            low, high = _SEED ^ np.uint64(size), _GOLDEN
+            low, high = _SEED ^ np.uint64(size), GOLDEN
             position = first
             while position < last:
                 piece = np.uint64(0)

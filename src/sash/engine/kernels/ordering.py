@@ -11,7 +11,7 @@ import numpy as np
 
 from sash.engine.kernels.compiler import boolean, int64, kernel, reads_i64, writes_i64
 
-_BITS = 12
+_BITS = 13
 """A pass's counts should fit the first cache."""
 
 
@@ -34,7 +34,7 @@ def _radix_passes(
     """
     n = len(values)
     mask = (1 << bits) - 1
-    counts = np.zeros((1 << bits) + 1, np.int64)
+    counts = np.zeros((1 << bits) + 1, np.int32)
     for turn in range(passes):
         shift = turn * bits
         counts[:] = 0

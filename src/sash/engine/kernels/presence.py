@@ -1,7 +1,7 @@
 """Presence: how often each key lives on each side, and what follows from it.
 
-DISTINCT, EXCEPT, INTERSECT, semi- and anti-joins are sweeps over the instants of a step at which a
-key's counts change; what they give is a function of the two counts.
+EXCEPT, INTERSECT, semi- and anti-joins are sweeps over the instants of a step at which a key's counts
+change; what they give is a function of the two counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ __all__ = [
     "INTERSECT",
     "INTERSECT_ALL",
     "SOME",
-    "extend_distinct",
     "sweep_counts",
     "sweep_shown",
 ]
@@ -29,6 +28,7 @@ from sash.engine.kernels.compiler import (
     writes_table_i64,
 )
 
+_LAST = 2**63 - 1
 SOME, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = 0, 1, 2, 3, 4
 
 
@@ -114,154 +114,129 @@ def sweep_counts(
     return written
 
 
-@kernel(
-    int64(
-        reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, writes_i64, writes_i64, writes_i64,
-        writes_i64, writes_i64, writes_i64,
-    )
-)  # fmt: skip
-def extend_distinct(
-    slots: np.ndarray,
-    begins: np.ndarray,
-    untils: np.ndarray,
-    due_ends: np.ndarray,
-    due_slots: np.ndarray,
-    ends: np.ndarray,
-    longest: np.ndarray,
-    shown: np.ndarray,
-    out_slots: np.ndarray,
-    out_begins: np.ndarray,
-    out_untils: np.ndarray,
-) -> int:
-    """The delta-star operator ([G06] §3.5.2): each value keeps the row in the answer and its longest.
-
-    `ends` and `longest` [slots] are state: when the value's row in the answer ends, and when its
-    longest-lived row does. `shown` [slots] is -1 everywhere between calls: the output row of this
-    step, whose end may still be moved. `due_*` are the rows in the answer that end in this step.
-    There is room for two rows per row that came and one per row that is due.
-    """
-    written = 0
-    for i in range(len(slots)):
-        slot, begin, until = slots[i], begins[i], untils[i]
-        if ends[slot] <= begin and longest[slot] > ends[slot]:
-            out_slots[written] = slot
-            out_begins[written] = ends[slot]
-            out_untils[written] = longest[slot]
-            shown[slot] = written
-            ends[slot] = longest[slot]
-            written += 1
-        if ends[slot] <= begin:
-            if ends[slot] == begin and shown[slot] >= 0:
-                out_untils[shown[slot]] = until
-            else:
-                out_slots[written] = slot
-                out_begins[written] = begin
-                out_untils[written] = until
-                shown[slot] = written
-                written += 1
-            ends[slot] = until
-            longest[slot] = until
-        elif until > longest[slot]:
-            longest[slot] = until
-            if shown[slot] >= 0:
-                out_untils[shown[slot]] = until
-                ends[slot] = until
-    for i in range(len(due_slots)):
-        slot = due_slots[i]
-        if ends[slot] == due_ends[i] and longest[slot] > ends[slot]:
-            out_slots[written] = slot
-            out_begins[written] = ends[slot]
-            out_untils[written] = longest[slot]
-            ends[slot] = longest[slot]
-            written += 1
-    for k in range(written):
-        shown[out_slots[k]] = -1
-    return written
-
-
 @inlined
-def _written(out: np.ndarray, place: int, row: int, begin: int, until: int, weight: int) -> np.ndarray:
-    """Write one line, in a larger array where there is no room."""
-    if place == len(out):
-        larger = np.empty((2 * len(out), 4), np.int64)
-        larger[: len(out)] = out
-        out = larger
+def _write(out: np.ndarray, place: int, row: int, begin: int, until: int, weight: int) -> None:
+    """Write one line."""
     out[place, 0] = row
     out[place, 1] = begin
     out[place, 2] = until
     out[place, 3] = weight
-    return out
+
+
+@kernel(writes_table_i64(writes_table_i64))
+def _larger(out: np.ndarray) -> np.ndarray:
+    """The same lines and room for as many more."""
+    larger = np.empty((2 * len(out), 4), np.int64)
+    larger[: len(out)] = out
+    return larger
 
 
 @kernel(
     writes_table_i64(
-        boolean, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, int64, int64,
-        writes_table_i64, writes_table_i64,
+        boolean, int64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64,
+        reads_i64, reads_i64, reads_i64, int64, int64, writes_table_i64, writes_table_i64, reads_i64,
     )
 )  # fmt: skip
 def sweep_shown(
     anti: bool,
-    left_instants: np.ndarray,
+    forever: int,
+    left_begins: np.ndarray,
     left_slots: np.ndarray,
-    right_instants: np.ndarray,
+    left_ends: np.ndarray,
+    ending_rows: np.ndarray,
+    right_begins: np.ndarray,
     right_slots: np.ndarray,
-    right_deltas: np.ndarray,
+    right_weights: np.ndarray,
+    right_ends: np.ndarray,
+    ending_slots: np.ndarray,
+    ending_weights: np.ndarray,
     first_row: int,
     origin: int,
     keys: np.ndarray,
     rows: np.ndarray,
+    row_slots: np.ndarray,
 ) -> np.ndarray:
     """Left rows shown while a right row of their key lives (`anti`: while none does).
 
-    Both inputs in time order. `keys` [slots] has lines [live right rows, whether there was one when
-    last looked at, newest left row], `rows` [index: number - origin] lines [next older row of the
-    slot, end, weight, its line in the output of this step (-1: none, as between calls)]. Gives one
-    line [row, begin, until, weight] per output row.
+    Beginnings and ends of both sides come in time order. `keys` [slots] has lines [live right rows,
+    whether there was one when last looked at, newest left row], `rows` [index: number - origin] lines
+    [next older row of the slot, end, weight, its line in the output of this step (-1: none, as between
+    calls)], `row_slots` beside them the slots. Gives one line [row, begin, until, weight] per output row.
+
+    With `forever` > 0 that is the `until` of every line, and rows shown go by a negative line, at
+    their ends too; else the ends of left rows are not looked at, and `until` is foreseen.
     """
-    out = np.empty((1024 + 2 * len(left_instants), 4), np.int64)
+    closes = forever > 0
+    sign = 0 if anti else 1
+    n_begin, n_end, m_begin, m_end = len(left_begins), len(left_ends), len(right_begins), len(right_ends)
+    out = np.empty((1024 + n_begin + n_end + m_begin, 4), np.int64)
     written = 0
-    i, j = 0, 0
-    n, m = len(left_instants), len(right_instants)
-    while i < n or j < m:
-        at = right_instants[j] if j < m else left_instants[i]
-        if i < n and left_instants[i] < at:
-            at = left_instants[i]
-        first = j
-        while j < m and right_instants[j] == at:
-            keys[right_slots[j], 0] += right_deltas[j]
+    i, j, k, m = 0, 0, 0, 0
+    # The next instant of each of the four, so that each is read once.
+    left_begin = left_begins[0] if n_begin else _LAST
+    left_end = left_ends[0] if n_end else _LAST
+    right_begin = right_begins[0] if m_begin else _LAST
+    right_end = right_ends[0] if m_end else _LAST
+    while True:
+        at = min(min(left_begin, left_end), min(right_begin, right_end))
+        if at == _LAST:
+            break
+        while left_end == at:
+            row = ending_rows[j]
+            if keys[row_slots[row - origin], 1] == sign:
+                _write(out, written, row, at, forever, -rows[row - origin, 2])
+                written += 1
             j += 1
-        for e in range(first, j):
-            slot = right_slots[e]
+            left_end = left_ends[j] if j < n_end else _LAST
+        first_begin, first_end = k, m
+        while right_begin == at:
+            keys[right_slots[k], 0] += right_weights[k]
+            k += 1
+            right_begin = right_begins[k] if k < m_begin else _LAST
+        while right_end == at:
+            keys[ending_slots[m], 0] -= ending_weights[m]
+            m += 1
+            right_end = right_ends[m] if m < m_end else _LAST
+        for e in range(first_begin + first_end, k + m):
+            slot = right_slots[e - first_end] if e < k + first_end else ending_slots[e - k]
             now = 1 if keys[slot, 0] > 0 else 0
             if now == keys[slot, 1]:
                 continue
             keys[slot, 1] = now
-            appears = (now == 1) != anti
-            row = keys[slot, 2]
+            row, newer = keys[slot, 2], np.int64(-1)
             while row >= origin:
-                k = row - origin
-                if rows[k, 1] > at:
-                    if appears:
-                        rows[k, 3] = written
-                        out = _written(out, written, row, at, rows[k, 1], rows[k, 2])
-                        written += 1
-                    elif rows[k, 3] >= 0:
-                        out[rows[k, 3], 2] = at
-                        rows[k, 3] = -1
+                place = row - origin
+                older, until, weight = rows[place, 0], rows[place, 1], rows[place, 2]
+                if until > at:
+                    newer = place
+                    if now != sign and rows[place, 3] >= 0:
+                        out[rows[place, 3], 2] = at
+                        rows[place, 3] = -1
                     else:
-                        out = _written(out, written, row, at, rows[k, 1], -rows[k, 2])
+                        if written + n_begin + n_end - i - j >= len(out):
+                            out = _larger(out)
+                        ends = forever if closes else until
+                        _write(out, written, row, at, ends, weight if now == sign else -weight)
+                        rows[place, 3] = written if now == sign and not closes else -1
                         written += 1
-                row = rows[k, 0]
-        while i < n and left_instants[i] == at:
+                elif newer < 0:  # what has ended is not to be met again
+                    keys[slot, 2] = older
+                else:
+                    rows[newer, 0] = older
+                row = older
+        while left_begin == at:
             slot, row = left_slots[i], first_row + i
-            k = row - origin
-            rows[k, 0] = keys[slot, 2]
+            place = row - origin
+            rows[place, 0] = keys[slot, 2]
             keys[slot, 2] = row
-            if (keys[slot, 1] == 1) != anti:
-                rows[k, 3] = written
-                out = _written(out, written, row, at, rows[k, 1], rows[k, 2])
+            if keys[slot, 1] == sign:
+                _write(out, written, row, at, forever if closes else rows[place, 1], rows[place, 2])
+                if not closes:
+                    rows[place, 3] = written
                 written += 1
             i += 1
-    for line in range(written):
-        rows[out[line, 0] - origin, 3] = -1
+            left_begin = left_begins[i] if i < n_begin else _LAST
+    if not closes:
+        for line in range(written):
+            rows[out[line, 0] - origin, 3] = -1
     return out[:written]

@@ -1,7 +1,8 @@
 """The key table: an open-addressing hash table from words to dense slot numbers.
 
 `table` [capacity, a power of two] holds slot + 1, or 0 where free; `keys` [slots, w] holds each
-slot's words. Nothing is removed one by one: dead slots are purged together (state/key_table.py).
+slot's words; the hash is that of `hash_words`. Nothing is removed one by one: dead slots are purged
+together (state/key_table.py).
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from sash.engine.kernels.compiler import (
     writes_i64,
     writes_words,
 )
+from sash.engine.kernels.hashing import GOLDEN, mix
 
 
-@kernel(int64(reads_words, reads_u64, int64, writes_i32, writes_words, int64, writes_i64, writes_i64))
+@kernel(int64(reads_words, int64, writes_i32, writes_words, int64, writes_i64, writes_i64))
 def find_or_add(
     words: np.ndarray,
-    hashes: np.ndarray,
     start: int,
     table: np.ndarray,
     keys: np.ndarray,
@@ -41,20 +42,25 @@ def find_or_add(
     mask = len(table) - 1
     room = min(len(keys), len(table) // 2)
     for i in range(start, n):
-        position = np.int64(hashes[i]) & mask
+        first = words[i, 0]
+        hashed = mix(np.uint64(first))
+        for j in range(1, w):
+            hashed = mix((hashed + GOLDEN) ^ np.uint64(words[i, j]))
+        position = np.int64(hashed) & mask
         found = np.int64(-1)
         while True:
             entry = table[position]
             if entry == 0:
                 break
-            same = True
-            for j in range(w):
-                if keys[entry - 1, j] != words[i, j]:
-                    same = False
+            if keys[entry - 1, 0] == first:
+                same = True
+                for j in range(1, w):
+                    if keys[entry - 1, j] != words[i, j]:
+                        same = False
+                        break
+                if same:
+                    found = np.int64(entry - 1)
                     break
-            if same:
-                found = np.int64(entry - 1)
-                break
             position = (position + 1) & mask
         if found < 0:
             if used >= room:

@@ -1,8 +1,9 @@
 """The sweep of top-k: which rows are among the first as rows come and go.
 
 `best` holds the first rows in order, some more than are shown; all other rows lie in one pairing heap
-(heaps.py) and come after the last of `best`. A row moves between the two only after about as many
-changes as there are rows to spare, so that a change costs a search in `best` or a step in the heap.
+(heaps.py), or wait to be put there, and come after the last of `best`. A row moves between the two only
+after about as many changes as there are rows to spare, so that a change costs a search in `best` or a
+step in the heap.
 
 The numbers that go on from call to call are in `memo` [8], by the names below.
 """
@@ -10,7 +11,8 @@ The numbers that go on from call to call are in `memo` [8], by the names below.
 from __future__ import annotations
 
 __all__ = [
-    "DIRTY", "HELD", "MORE_ROOM", "REACH", "SHOWN", "SIZE", "SKIPPED", "UNSKIP", "refill", "sweep_top",
+    "DIRTY", "HEAP", "HELD", "MORE_ROOM", "REACH", "SHOWN", "SIZE", "SKIPPED", "UNSKIP", "WAITING",
+    "add_copies", "begin_to_wait", "file_rows", "refill", "sort_out", "sweep_top",
 ]  # fmt: skip
 
 import numpy as np
@@ -34,7 +36,8 @@ how many are shown; whether to look again; whether an instant is half done; rows
 UNSKIP, MORE_ROOM = -1, -2
 """Why a sweep stopped: the rows left out matter after all; the output is full."""
 
-_BEST, _HEAP = 1, 2
+_BEST, HEAP, WAITING = 1, 2, 3
+"""Places of rows; 0 is nowhere."""
 _ORDER = (reads_u64, reads_i64, reads_i64, reads_u8)
 _HEAPS = (writes_i64, writes_i64, writes_i64)
 
@@ -77,11 +80,11 @@ def _enter(
             while memo[SIZE] > len(best) - spare:
                 memo[SIZE] -= 1
                 last = best[memo[SIZE]]
-                place[last] = _HEAP
+                place[last] = HEAP
                 memo[HELD] += 1
                 insert(last, 0, root, child, sibling, words, starts, ends, data, 0)
     else:
-        place[row] = _HEAP
+        place[row] = HEAP
         memo[HELD] += 1
         insert(row, 0, root, child, sibling, words, starts, ends, data, 0)
 
@@ -104,6 +107,59 @@ def refill(
                 memo[DIRTY] = 1
             best[memo[SIZE]] = row
             memo[SIZE] += 1
+
+
+@kernel((reads_u64, reads_i64, reads_u64, int64, int64, writes_i64, writes_i64, writes_i64))
+def sort_out(
+    changed: np.ndarray, until: np.ndarray, words: np.ndarray, last: int, ends_before: int,
+    near: np.ndarray, far: np.ndarray, counts: np.ndarray,
+) -> None:  # fmt: skip
+    """Positions of changes by their words: `near` if not after the row `last`; the others are `far`, or
+    left out if they end by `ends_before`. `counts` [2] says how many are near and far."""
+    threshold, a, b = words[last], 0, 0
+    for i in range(len(changed)):
+        is_near = changed[i] <= threshold
+        near[a], far[b] = i, i
+        a += is_near
+        b += not is_near and until[i] > ends_before
+    counts[0], counts[1] = a, b
+
+
+@kernel(int64(reads_i64, int64, writes_u8, writes_i64))
+def begin_to_wait(rows: np.ndarray, first: int, place: np.ndarray, out: np.ndarray) -> int:
+    """Let the rows from `first` on wait if they are nowhere; gives how many of them were written."""
+    count = 0
+    for i in range(first, len(rows)):
+        out[count] = rows[i]
+        if place[rows[i]] == 0:
+            place[rows[i]] = WAITING
+            count += 1
+    return count
+
+
+@kernel((reads_i64, reads_i64, reads_i64, writes_i64))
+def add_copies(rows: np.ndarray, positions: np.ndarray, weight: np.ndarray, copies: np.ndarray) -> None:
+    """Add the weights at the given positions to the rows' copies."""
+    for i in range(len(rows)):
+        copies[rows[i]] += weight[positions[i]]
+
+
+@kernel((reads_i64, writes_i64, reads_i64, writes_u8, *_ORDER, *_HEAPS))
+def file_rows(
+    rows: np.ndarray, memo: np.ndarray, copies: np.ndarray, place: np.ndarray,
+    words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray,
+    root: np.ndarray, child: np.ndarray, sibling: np.ndarray,
+) -> None:  # fmt: skip
+    """Put rows that wait into the heap if they have copies; the others are nowhere."""
+    for i in range(len(rows)):
+        row = rows[i]
+        if place[row] != WAITING:
+            continue
+        place[row] = 0
+        if copies[row] > 0:
+            place[row] = HEAP
+            memo[HELD] += 1
+            insert(row, 0, root, child, sibling, words, starts, ends, data, 0)
 
 
 @kernel(
@@ -196,7 +252,7 @@ def sweep_top(
         used = 0
         while i < len(instants) and instants[i] == now:
             row = rows[i]
-            if mark[row] != stamp:
+            if place[row] < HEAP and mark[row] != stamp:
                 mark[row] = stamp
                 touched[used], before[used] = row, copies[row]
                 used += 1

@@ -2,9 +2,9 @@
 
 Rows begin and end as events; rows of one group and lifetime are added up first, which is what makes
 windows with SLIDE cheap. One sweep over the instants of the step applies the events to the groups'
-lanes (lanes.py) and notes each group's state at each instant that touches it; results are made of
-the states column-wise, and those equal to the one before are left out ([G06] §3.5.2, [GH05] §5.4:
-a group that becomes empty leaves the answer).
+lanes (lanes.py) and notes each group's state at each instant that touches it; states are linked to
+lifetimes, those equal to the one before left out, and results are made of them column-wise ([G06]
+§3.5.2, [GH05] §5.4: a group that becomes empty leaves the answer).
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from sash.engine.accumulators import MOST_ROWS
 from sash.engine.encoding import key_words, value_words
 from sash.engine.expressions import evaluate
-from sash.engine.kernels.aggregating import link_lifetimes, sweep_groups
+from sash.engine.kernels.aggregating import EARLIER, link_states, sweep_groups, sweep_groups_with_triples
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.lanes import Lanes
 from sash.engine.operator import Operator, Saved
+from sash.engine.parallel import gathered
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.distinct_values import DistinctValues
 from sash.engine.state.extremes import Extremes
@@ -38,6 +40,9 @@ _FEW = 1024
 
 Events = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Instants, groups, integer lanes [n, i], float lanes [n, f]."""
+
+States = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Groups, instants, the group's state before, integer lanes [n, i], float lanes [n, f]."""
 
 
 @dataclass(eq=False)
@@ -56,13 +61,12 @@ class GroupAggregate(Operator):
     _extremes: list[Extremes] = field(init=False)
     _ints: np.ndarray = field(init=False)
     _floats: np.ndarray = field(init=False)
-    _mark: np.ndarray = field(init=False)
+    _latest: np.ndarray = field(init=False)
     _last: np.ndarray = field(init=False)
-    _current: np.ndarray = field(init=False)
-    _opened: np.ndarray = field(init=False)
     _living: np.ndarray = field(init=False)
     _born: bool = field(init=False, default=False)
-    _stamp: int = field(init=False, default=0)
+    _mass: int = field(init=False, default=0)
+    _base: int = field(init=False, default=0)
     _look_at: int = field(init=False, default=_FEW)
 
     def __post_init__(self) -> None:
@@ -76,9 +80,9 @@ class GroupAggregate(Operator):
             Extremes(feed.argument.type, feed.largest, self.monotonic) for feed in self._lanes.extremes
         ]
         self._ints, self._floats = self._room(16)
-        self._mark, self._last, self._opened = (np.zeros(16, np.int64) for _ in range(3))
-        self._current, self._living = np.full(16, -1, np.int64), np.zeros(1, np.int64)
-        self._born, self._stamp, self._look_at = False, 0, _FEW
+        self._latest, self._last = np.full(16, -1), np.zeros(16, np.int64)
+        self._living, self._mass, self._base = np.zeros(1, np.int64), 0, 0
+        self._born, self._look_at = False, _FEW
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         born = self._born
@@ -86,6 +90,7 @@ class GroupAggregate(Operator):
         go = self._shaped(self._ends.pop(frontier))
         if not len(come[0]) and not len(go[0]):
             return Changes.empty(self.types)
+        self._mass -= int(go[2][:, 0].sum())
         result = self._rows(*self._states(come, go, born))
         for extremes in self._extremes:
             extremes.forget()
@@ -106,6 +111,11 @@ class GroupAggregate(Operator):
             arguments.append((expression, evaluate(expression, changes.columns, n, self.faults)))
             return arguments[-1][1]
 
+        self._mass += int(changes.weight.sum())
+        if not self._lanes.wide:
+            fits = all(feed.carries(argument(feed.argument)) for feed in self._lanes.feeds)
+            if not fits or self._mass > MOST_ROWS:
+                self._widen()
         ints, floats = self._room(n)
         ints[:, 0] = changes.weight
         extra: list[Events] = []
@@ -133,6 +143,15 @@ class GroupAggregate(Operator):
         extra.extend(self._birth(inputs))
         return _all_in_order([(begin, groups, ints, floats), *extra])
 
+    def _widen(self) -> None:
+        """Lay the lanes out wide, in the groups and in the ends to come."""
+        narrow, self._lanes = self._lanes, self._lanes.widened()
+        self._ints = narrow.spread_out(self._ints, self._lanes)
+        until, groups, ints, floats = self._ends.entries()
+        self._ends = Calendar(_END)
+        if len(until):
+            self._ends.add((until, groups, narrow.spread_out(ints, self._lanes), floats))
+
     def _shrink(self, lanes: list[tuple[slice, float]]) -> None:
         """Scale float lanes down, in the groups and in the ends to come."""
         if lanes:
@@ -153,8 +172,7 @@ class GroupAggregate(Operator):
             numbers = np.zeros(n, np.int64)
         size = self._keys.size
         self._ints, self._floats = roomy(self._ints, size), roomy(self._floats, size)
-        self._mark, self._last = roomy(self._mark, size), roomy(self._last, size)
-        self._opened, self._current = roomy(self._opened, size), roomy(self._current, size, -1)
+        self._latest, self._last = roomy(self._latest, size, -1), roomy(self._last, size)
         return numbers
 
     def _room(self, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -174,30 +192,43 @@ class GroupAggregate(Operator):
         self._born = True
         return [(np.array([min(first)]), np.zeros(1, np.int64), *self._room(1))]
 
-    def _states(self, come: Events, go: Events, born: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The groups' states in time order: (group, instant, kind) [n, 3], and their lanes [n, lanes]."""
+    def _states(self, come: Events, go: Events, born: bool) -> States:
+        """The groups' states in time order."""
         events = len(come[0]) + len(go[0])
         room = events + min(events, self._keys.size)
-        states, ints = np.empty((room, 3), np.int64), np.empty((room, self._lanes.ints), np.int64)
-        floats = np.empty((room, self._lanes.floats))
-        written = sweep_groups(
-            *come, *go, self._ints, self._floats, self._lanes.counts, int(not self.groups), int(born),
-            self._stamp, self._mark, np.empty(self._keys.size, np.int64), states, ints, floats,
+        whole = [np.empty(room, np.int64) for _ in range(3)]
+        lanes = np.empty((room, self._lanes.ints), np.int64), np.empty((room, self._lanes.floats))
+        sweep = sweep_groups_with_triples if self._lanes.floats else sweep_groups
+        written = sweep(
+            *come, *go, self._ints, self._floats, self._lanes.counts, int(born),
+            self._base, self._latest, *whole, *lanes,
         )  # fmt: skip
-        self._stamp += events
-        return states[:written], ints[:written], floats[:written]
+        self._base += room
+        groups, at, before, ints, floats = (part[:written] for part in (*whole, *lanes))
+        return groups, at, before, ints, floats
 
-    def _rows(self, states: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> Changes:
+    def _rows(
+        self, groups: np.ndarray, at: np.ndarray, before: np.ndarray, ints: np.ndarray, floats: np.ndarray
+    ) -> Changes:
         """Rows with lifetimes from one change of a group's row to the next."""
-        n = len(states)
-        results = self._lanes.finish(ints.T, floats.T, states[:, 2] == 1, self.faults, self._extreme_values)
-        words = (key_words if any(column.null_count for column in results) else value_words)(results, n)
+        n = len(groups)
+        telling = self._lanes.telling if self.groups else None
         out = [np.empty(n, np.int64) for _ in range(5)]
-        written = link_lifetimes(states, words, FOREVER, self._current, self._opened, *out, self._living)
-        chosen, groups, begin, until, weight = (part[:written] for part in out)
-        rows = pa.array(chosen)
-        columns = (*self._keys.columns(groups), *(result.take(rows) for result in results))
-        return Changes(columns, begin, until, weight)
+        own = groups, at, before, ints, int(not self.groups)
+        if telling is not None:
+            written = link_states(*own, ints, telling, FOREVER, *out, self._living)
+            linked = np.ascontiguousarray(np.take(ints, out[0][:written], axis=0).T)
+            results = self._results(linked, floats[:0].T, np.ones(written, np.bool_))
+        else:
+            results = self._results(ints.T, floats.T, (ints[:, 0] > 0) & (before != EARLIER))
+            words = (key_words if any(column.null_count for column in results) else value_words)(results, n)
+            written = link_states(*own, words, np.arange(words.shape[1]), FOREVER, *out, self._living)
+            results = gathered(results, out[0][:written])
+        _, owners, begin, until, weight = (part[:written] for part in out)
+        return Changes((*self._keys.columns(owners), *results), begin, until, weight)
+
+    def _results(self, ints: np.ndarray, floats: np.ndarray, fresh: np.ndarray) -> list[pa.Array]:
+        return self._lanes.finish(ints, floats, fresh, self.faults, self._extreme_values)
 
     def _extreme_values(self, place: int, lane: np.ndarray) -> pa.Array:
         return self._extremes[place].values(lane)
@@ -223,7 +254,7 @@ class GroupAggregate(Operator):
         living = known[self._ints[known, 0] != 0] if self.groups else known[: int(self._born)]
         counted = np.zeros(len(living), np.bool_)  # faults were counted when the rows came
         lanes = self._ints[living].T, self._floats[living].T
-        results = self._lanes.finish(*lanes, counted, self.faults, self._extreme_values)
+        results = self._results(*lanes, counted)
         begin, until = np.full(len(living), frontier), np.full(len(living), FOREVER)
         columns = (*self._keys.columns(living), *results)
         return Changes(columns, begin, until, np.ones(len(living), np.int64))
@@ -235,7 +266,7 @@ class GroupAggregate(Operator):
     @property
     def nbytes(self) -> int:
         lanes = 8 * (self._lanes.ints + self._lanes.floats)
-        per_group = (self._ints, self._floats, self._mark, self._last, self._current, self._opened)
+        per_group = (self._ints, self._floats, self._latest, self._last)
         own = self._keys.nbytes + sum(int(part.nbytes) for part in per_group)
         return own + len(self._ends) * (16 + lanes) + sum(values.nbytes for _, values in self._valued())
 
@@ -250,6 +281,7 @@ class GroupAggregate(Operator):
             "born": [self._born],
             "living": self._living,
             "scales": [self._lanes.scales],
+            "wide": [self._lanes.wide],
         }
         saved = {
             "groups": pa.table({**keys, **{name: lanes.column(name) for name in lanes.column_names}}),
@@ -271,6 +303,8 @@ class GroupAggregate(Operator):
         scalars = saved["scalars"].to_pylist()[0]
         size, self._born = scalars["size"], scalars["born"]
         self._living[0] = scalars["living"]
+        if scalars["wide"]:
+            self._widen()
         self._lanes.restore_scales(scalars["scales"])
         table = saved["groups"]
         keys = [table.column(f"key{i}").combine_chunks() for i in range(len(self.groups))]
@@ -279,6 +313,7 @@ class GroupAggregate(Operator):
             self._keys.restore(keys or [], numbers, size)
         self._numbers_of(Changes.empty(self.input_types))
         self._ints[numbers], self._floats[numbers] = self._lanes_of(table)
+        self._mass = int(self._ints[:, 0].sum())
         ends = saved["ends"]
         until, groups = (ends.column(name).to_numpy() for name in ("until", "group"))
         self._ends.add((until, groups, *self._lanes_of(ends)))

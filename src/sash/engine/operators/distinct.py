@@ -2,8 +2,8 @@
 
 If the input cannot end early (MON, WKS, WK), each value keeps the end of its row in the answer and
 of its longest-lived row: the delta-star operator of [G06] §3.5.2, whose space is at most twice the
-answer and whose results have known ends. Inputs with negative rows are counted instead
-(counting.py in this folder).
+answer and whose results have known ends. Inputs with negative rows are counted instead (counted.py
+in this folder), and right below the answer ends need not be known ahead (distinct_answer.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.kernels.presence import extend_distinct
+from sash.engine.kernels.distinct import extend_distinct
 from sash.engine.operator import Operator, Saved, in_order
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.key_table import KeyTable

@@ -23,6 +23,7 @@ from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.operator import Operator, Saved
 from sash.engine.parallel import in_parallel
 from sash.engine.state.keyed_rows import Index, KeyedRows, Segments, matches
+from sash.engine.state.live_combinations import LiveCombinations
 from sash.language.expressions import Expression, columns_of
 from sash.lifetimes import FOREVER, Changes, Instant
 from sash.plan.nodes import Equality
@@ -43,15 +44,26 @@ class _Key:
 
 @dataclass(frozen=True, eq=False)
 class _Combinations:
-    """Row numbers per input (None where not bound yet) and their common lifetime."""
+    """Row numbers per input (None where not bound yet) and their common lifetime (no end: not foreseen)."""
 
     numbers: tuple[np.ndarray | None, ...]
     begin: np.ndarray
-    until: np.ndarray
+    ends: np.ndarray | None
+
+    @property
+    def until(self) -> np.ndarray:
+        """When they end."""
+        return np.full(len(self.begin), FOREVER) if self.ends is None else self.ends
+
+    @property
+    def bound(self) -> tuple[np.ndarray, ...]:
+        """The row numbers of every input."""
+        return tuple(n for n in self.numbers if n is not None)
 
     def take(self, positions: np.ndarray) -> _Combinations:
         numbers = tuple(None if n is None else n[positions] for n in self.numbers)
-        return _Combinations(numbers, self.begin[positions], self.until[positions])
+        ends = None if self.ends is None else self.ends[positions]
+        return _Combinations(numbers, self.begin[positions], ends)
 
 
 @dataclass(eq=False)
@@ -59,7 +71,8 @@ class MultiJoin(Operator):
     """Join the inputs on `equalities` and `residual`, and compute `outputs` from what matches.
 
     Outputs and residual read the inputs' columns side by side. Where `internal[i]`, rows of input i
-    match while they live but their results outlive them.
+    match while they live but their results outlive them. With `closes` results end by negative rows;
+    inputs must not have such rows themselves.
     """
 
     input_types: tuple[tuple[pa.DataType, ...], ...]
@@ -68,6 +81,8 @@ class MultiJoin(Operator):
     outputs: tuple[Expression, ...]
     internal: tuple[bool, ...]
     faults: Faults
+    closes: bool = False
+    _live: LiveCombinations = field(init=False)
     _kept: list[KeyedRows] = field(init=False)
     _keys: list[list[_Key]] = field(init=False)
     _routes: list[list[tuple[_Key, int]]] = field(init=False)
@@ -81,6 +96,7 @@ class MultiJoin(Operator):
             KeyedRows([types[c] for c in kept])
             for types, kept in zip(self.input_types, self._payload, strict=True)
         ]
+        self._live = LiveCombinations(len(self.input_types))
 
     def _route(self, start: int) -> list[tuple[_Key, int]]:
         """In which order new rows of `start` meet the others: those they are tied to first."""
@@ -130,9 +146,11 @@ class MultiJoin(Operator):
         before = [kept.segments for kept in self._kept]
         terms = [self._term(i, new, indexes[i], before) for i, new in enumerate(ready) if len(new)]
         found = [part for parts in in_parallel(terms, worthwhile=busy) for part in parts]
-        result = self._results(found)
-        for rows in self._kept:
-            rows.expire(frontier)
+        result = self._results(found, frontier)
+        for i, rows in enumerate(self._kept):
+            moved = rows.expire(frontier)
+            if moved is not None and len(self._live):
+                self._live.renumber(i, *moved)
         return result
 
     def _own_indexes(self, i: int, changes: Changes) -> list[Index]:
@@ -232,24 +250,48 @@ class MultiJoin(Operator):
         kept = self._kept[i].payload.take(numbers) if here else [None] * len(self._payload[i])
         return self._spread(i, kept)
 
-    def _results(self, found: Sequence[_Combinations]) -> Changes:
-        found = [part for part in found if len(part.begin)]
-        if not found:
+    def _results(self, found: Sequence[_Combinations], frontier: Instant) -> Changes:
+        whole = _together(found, len(self.input_types))
+        begun = len(whole.begin)
+        if self.closes:
+            whole = self._with_ends(whole, frontier)
+        if not len(whole.begin):
             return Changes.empty(self.types)
-        numbers = [np.concatenate([part.numbers[i] for part in found]) for i in range(len(self.input_types))]
-        whole = _Combinations(
-            tuple(numbers),
-            np.concatenate([part.begin for part in found]),
-            np.concatenate([part.until for part in found]),
-        )
         order = argsort_instants(whole.begin)
         if order is not None:
             whole = whole.take(order)
-        n = len(whole.begin)
+        weights = self._weights(whole)
+        if begun < len(weights):
+            weights *= np.where((np.arange(len(weights)) if order is None else order) < begun, 1, -1)
+        return Changes(self._computed(whole), whole.begin, self._ends(whole), weights)
+
+    def _with_ends(self, found: _Combinations, frontier: Instant) -> _Combinations:
+        """What is found, then what ends; the ends of those that end later are kept."""
+        lasting, gone = found, [self._live.pop(frontier)]
+        if len(found.begin) and int(found.until.min()) <= frontier:
+            lasting = found.take(np.flatnonzero(found.until > frontier))
+            short = found.take(np.flatnonzero(found.until <= frontier))
+            gone.append((short.until, short.bound))
+        self._live.add(lasting.until, lasting.bound)
+        begin = np.concatenate([found.begin, *(until for until, _ in gone)])
+        numbers = zip(found.bound, *(numbers for _, numbers in gone), strict=True)
+        return _Combinations(tuple(map(np.concatenate, numbers)), begin, None)
+
+    def _computed(self, found: _Combinations) -> tuple[pa.Array, ...]:
+        """The outputs for each combination."""
         read = frozenset().union(*map(columns_of, self.outputs)) if self.outputs else frozenset()
-        columns = self._columns(whole, read)
-        outputs = tuple(evaluate(e, columns, n, self.faults) for e in self.outputs)
-        return Changes(outputs, whole.begin, self._ends(whole), self._weights(whole))
+        columns = self._columns(found, read)
+        return tuple(evaluate(e, columns, len(found.begin), self.faults) for e in self.outputs)
+
+    @property
+    def ends_itself(self) -> bool:
+        return self.closes
+
+    def contents(self, frontier: Instant) -> Changes:
+        numbers = self._live.numbers()
+        begin = np.full(len(numbers[0]), frontier)
+        live = _Combinations(numbers, begin, None)
+        return Changes(self._computed(live), begin, live.until, self._weights(live))
 
     def _ends(self, found: _Combinations) -> np.ndarray:
         """Until when results live: INTERNAL inputs do not end them."""
@@ -271,22 +313,38 @@ class MultiJoin(Operator):
 
     @property
     def rows(self) -> int:
-        return sum(map(len, self._kept))
+        return sum(map(len, self._kept)) + len(self._live)
 
     @property
     def nbytes(self) -> int:
-        return sum(kept.nbytes for kept in self._kept)
+        return sum(kept.nbytes for kept in self._kept) + self._live.nbytes
 
     def save(self) -> dict[str, pa.Table]:
-        return {
+        saved = {
             f"{i}/{name}": table for i, kept in enumerate(self._kept) for name, table in kept.save().items()
         }
+        if len(self._live):
+            numbers = zip(self._kept, self._live.numbers(), strict=True)
+            saved["live"] = self._live.save([kept.places(rows) for kept, rows in numbers])
+        return saved
 
     def load(self, saved: Saved) -> None:
         for i, kept in enumerate(self._kept):
             mine = {name.removeprefix(f"{i}/"): t for name, t in saved.items() if name.startswith(f"{i}/")}
             if mine:
                 kept.load(mine)
+        if "live" in saved:
+            self._live.load(saved["live"])
+
+
+def _together(parts: Sequence[_Combinations], inputs: int) -> _Combinations:
+    """All parts one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    none = np.empty(0, np.int64)
+    numbers = [np.concatenate([none, *(part.bound[i] for part in parts)]) for i in range(inputs)]
+    begin = np.concatenate([none, *(part.begin for part in parts)])
+    return _Combinations(tuple(numbers), begin, np.concatenate([none, *(part.until for part in parts)]))
 
 
 def _words(values: Sequence[pa.Array], null_safe: Sequence[bool], n: int) -> np.ndarray:

@@ -46,10 +46,14 @@ class RangeWindow(Operator):
             until = _instants(changes.columns[window.until])
         elif window.kind == "range":
             assert window.length is not None
-            until = _saturating(begin, window.length)
-            if window.slide is not None:
-                until = _next_multiple(until, window.slide)
+            if window.slide is None:
+                until = _saturating(begin, window.length)
+            elif window.length % window.slide:
+                until = _next_multiple(_saturating(begin, window.length), window.slide)
                 begin = _next_multiple(begin, window.slide)
+            else:
+                begin = _next_multiple(begin, window.slide)
+                until = _saturating(begin, window.length)
         dressed = Changes(changes.columns, begin, until, changes.weight)
         if window.kind == "until" or window.slide is not None:
             return dressed.filter(begin < until)
@@ -94,11 +98,16 @@ def _saturating(begin: np.ndarray, length: int) -> np.ndarray:
 
 
 def _next_multiple(instants: np.ndarray, slide: int) -> np.ndarray:
-    """The least multiple of the slide not before each instant; FOREVER stays.
+    """The least multiple of the slide not before each of the rising instants; FOREVER stays.
 
     >>> _next_multiple(np.array([-3, 0, 1, 10]), 10).tolist()
     [0, 0, 10, 10]
     """
+    low, high = int(instants[0]), int(instants[-1])
+    if (high - low) // slide < len(instants) // 8 and high < FOREVER - 2 * slide:
+        multiples = np.arange(-(-low // slide), -(-high // slide) + 1) * slide
+        stops = np.searchsorted(instants, multiples, side="right")
+        return np.repeat(multiples, np.diff(stops, prepend=0))
     up = -(-instants // slide) * slide
     return np.where(instants > FOREVER - slide, FOREVER, up)
 

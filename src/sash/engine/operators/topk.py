@@ -1,8 +1,9 @@
 """Top-k: the first rows by ORDER BY, kept while rows come and go.
 
-Rows are known by value with their copies. The first ones and some to spare are kept in order, the
-others in a heap (kernels/topk.py). A row that comes after all of those kept in order and ends within
-the step is not even entered, unless so many go that it could be needed.
+Rows are known by value with their copies; those of an aggregate by key, as one follows another
+(state/successive_rows.py). The first ones and some to spare are kept in order, the others in a heap
+(kernels/topk.py). A row that comes after all of those kept in order waits outside of the heap, and one
+that also ends within the step is not even entered, unless so many go that it could be needed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sash.engine.kernels.heaps import build_heaps
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.kernels.topk import (
     DIRTY,
+    HEAP,
     HELD,
     MORE_ROOM,
     REACH,
@@ -26,24 +28,35 @@ from sash.engine.kernels.topk import (
     SIZE,
     SKIPPED,
     UNSKIP,
+    WAITING,
+    add_copies,
+    begin_to_wait,
+    file_rows,
     refill,
+    sort_out,
     sweep_top,
 )  # fmt: skip
 from sash.engine.operator import Operator, Saved
 from sash.engine.order_keys import first_words, row_keys
+from sash.engine.parallel import gathered
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.ordered_bytes import OrderedBytes
 from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.stable_keys import StableKeys, roomy
+from sash.engine.state.successive_rows import SuccessiveRows
 from sash.lifetimes import FOREVER, Changes, Instant
 from sash.plan.nodes import SortKey
 
 _END = (np.int64, np.int64, np.int64)  # until, row, weight
 _FEW = 1024
-_HEAP = 2
+
+_NONE = np.empty(0, np.int64)
 
 Events = tuple[np.ndarray, ...]
 """Instants, rows, changes of copies."""
+
+Waiting = tuple[np.ndarray, np.ndarray]
+"""Positions among the changes of rows that begin to wait, and their numbers."""
 
 
 @dataclass(eq=False)
@@ -54,7 +67,9 @@ class TopRows(Operator):
     limit: int
     offset: int
     monotonic: bool
-    _keys: StableKeys = field(init=False)
+    key: tuple[int, ...] | None = None
+    """Columns by which rows replace each other, as those of an aggregate do."""
+    _rows: StableKeys | SuccessiveRows = field(init=False)
     _bytes: OrderedBytes = field(init=False)
     _ends: Calendar = field(init=False)
     _best: np.ndarray = field(init=False)
@@ -62,17 +77,19 @@ class TopRows(Operator):
     _root: np.ndarray = field(init=False)
     _tops: np.ndarray = field(init=False)
     _per_row: dict[str, np.ndarray] = field(init=False)
+    _waiting: list[np.ndarray] = field(init=False)
     _stamp: int = field(init=False, default=0)
     _look_at: int = field(init=False, default=_FEW)
 
     def __post_init__(self) -> None:
-        self._keys, self._bytes, self._ends = StableKeys(self.types), OrderedBytes(), Calendar(_END)
+        self._rows = StableKeys(self.types) if self.key is None else SuccessiveRows(self.types, self.key)
+        self._bytes, self._ends = OrderedBytes(), Calendar(_END)
         self._best, self._tops = np.empty(0, np.int64), np.empty(16, np.int64)
         self._memo, self._root = np.zeros(8, np.int64), np.full(1, -1, np.int64)
         self._memo[REACH] = FOREVER
         names = ("copies", "child", "sibling", "shown", "wanted", "opened", "mark")
         self._per_row = {name: np.empty(0, np.int64) for name in names} | {"place": np.empty(0, np.uint8)}
-        self._stamp, self._look_at = 0, _FEW
+        self._waiting, self._stamp, self._look_at = [], 0, _FEW
         self._make_room()
 
     @property
@@ -87,14 +104,15 @@ class TopRows(Operator):
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         changes = inputs[0]
         self._stock_up()
-        skipped = self._skipped(changes, frontier)
-        events = self._events(changes.filter(~skipped), frontier)
-        if not len(events[0]):
-            return Changes.empty(self.types)
-        # Where rows never go, those left out are left out for good.
-        self._memo[SKIPPED] = 0 if self.monotonic else np.count_nonzero(skipped)
-        rows, begin, until, weight = self._sweep(events, changes, skipped)
-        result = Changes(tuple(self._keys.columns(rows)), begin, until, weight)
+        near, far = self._near_and_far(changes, frontier)
+        numbers = self._numbers_of(changes, np.concatenate([near, far]), len(near))
+        events = self._events(changes, near, far, numbers, frontier)
+        if not self.monotonic:
+            left_out = len(changes) - len(near) - len(far)
+            self._memo[SKIPPED] = left_out + len(far) + len(self._waiting)
+        waiting = far, numbers[len(near) :]
+        rows, begin, until, weight = self._sweep(events, changes, near, waiting)
+        result = Changes(tuple(self._rows.columns(rows)), begin, until, weight)
         self._forget()
         return result
 
@@ -105,34 +123,62 @@ class TopRows(Operator):
 
     def _stock_up(self) -> None:
         """Bring rows from the heap before they are missed."""
-        if self._memo[SIZE] < self._enough and self._memo[HELD]:
+        if self._memo[SIZE] < self._enough and (self._memo[HELD] or self._waiting):
+            self._file()
             state, keys = self._per_row, self._bytes
             refill(
                 len(self._best) - self._spare, self._best, self._memo, state["copies"], state["place"],
                 keys.words, keys.starts, keys.ends, keys.data, self._root, state["child"], state["sibling"],
             )  # fmt: skip
 
-    def _skipped(self, changes: Changes, frontier: Instant) -> np.ndarray:
-        """Rows that cannot matter: they come after all that are kept in order, and end within the step."""
-        size = int(self._memo[SIZE])
-        if not len(changes) or size < max(1, self._enough):
-            return np.zeros(len(changes), np.bool_)
-        last = self._best[self._need - 1 if self.monotonic and self._need else size - 1]
-        words = first_words(changes.columns, self.order, len(changes))
-        after: np.ndarray = words > self._bytes.words[last]
-        return after if self.monotonic else after & (changes.until <= frontier)
+    def _file(self) -> None:
+        """Put the rows that wait into the heap; those without copies come in with their events."""
+        if not self._waiting:
+            return
+        rows, self._waiting = np.concatenate(self._waiting), []
+        state, keys = self._per_row, self._bytes
+        rows = rows[state["place"][rows] == WAITING]
+        keys.put(rows, *row_keys(self._rows.columns(rows), self.order, len(rows)))
+        file_rows(
+            rows, self._memo, state["copies"], state["place"],
+            keys.words, keys.starts, keys.ends, keys.data, self._root, state["child"], state["sibling"],
+        )  # fmt: skip
 
-    def _numbers_of(self, changes: Changes) -> np.ndarray:
-        numbers = self._keys.numbers_of(changes.columns, len(changes))
-        fresh = self._keys.fresh
+    def _near_and_far(self, changes: Changes, frontier: Instant) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the rows that may matter, and of those that come after all that are kept in order.
+
+        The latter are left out if they also end within the step; where rows never go, for good.
+        """
+        n, size = len(changes), int(self._memo[SIZE])
+        if not n or size < max(1, self._enough):
+            return np.arange(n), _NONE
+        last = self._best[self._need - 1 if self.monotonic and self._need else size - 1]
+        words = first_words(changes.columns, self.order, n)
+        near, far = np.empty(n, np.int64), np.empty(n, np.int64)
+        ends_before = FOREVER if self.monotonic else frontier
+        counts = np.zeros(2, np.int64)
+        sort_out(words, changes.until, self._bytes.words, last, ends_before, near, far, counts)
+        return near[: counts[0]], far[: counts[1]]
+
+    def _numbers_of(self, changes: Changes, rows: np.ndarray, near: int) -> np.ndarray:
+        """Numbers of the given rows; the first `near` get their order keys, the others begin to wait."""
+        if isinstance(self._rows, SuccessiveRows):
+            numbers = self._rows.numbers_of(changes, rows)
+        else:
+            numbers = self._rows.numbers_of(gathered(changes.columns, rows), len(rows))
         self._make_room()
+        fresh, place = self._rows.fresh, self._per_row["place"]
+        if near < len(rows):
+            waiting = np.empty(len(rows) - near, np.int64)
+            count = begin_to_wait(numbers, near, place, waiting)
+            self._waiting.append(waiting[:count])
+            fresh = fresh[place[fresh] == 0]
         if len(fresh):
-            columns = self._keys.columns(fresh)
-            self._bytes.put(fresh, *row_keys(columns, self.order, len(fresh)))
+            self._bytes.put(fresh, *row_keys(self._rows.columns(fresh), self.order, len(fresh)))
         return numbers
 
     def _make_room(self) -> None:
-        size = self._keys.size
+        size = self._rows.size
         for name, array in self._per_row.items():
             self._per_row[name] = roomy(array, size, -1 if name == "opened" else 0)
         self._tops = roomy(self._tops, min(size, self.limit))
@@ -142,16 +188,24 @@ class TopRows(Operator):
             larger[: len(self._best)] = self._best
             self._best = larger
 
-    def _events(self, changes: Changes, frontier: Instant) -> Events:
-        """Beginnings and ends up to the frontier in time order; later ends go to the calendar."""
-        numbers = self._numbers_of(changes)
-        known = changes.until != FOREVER
-        if known.any():
-            self._ends.add((changes.until[known], numbers[known], changes.weight[known]))
-        until, gone, weight = self._ends.pop(frontier)
-        return _in_order([(changes.begin, numbers, changes.weight), (until, gone, -weight)])
+    def _events(
+        self, changes: Changes, near: np.ndarray, far: np.ndarray, numbers: np.ndarray, frontier: Instant
+    ) -> Events:
+        """Beginnings of near rows and ends of all up to the frontier in time order; later ends go to the
+        calendar."""
+        begins = changes.begin[near], numbers[: len(near)], changes.weight[near]
+        parts = [begins]
+        for rows, named in ((near, numbers[: len(near)]), (far, numbers[len(near) :])):
+            until = changes.until[rows]
+            known = np.flatnonzero(until != FOREVER)
+            if len(known):
+                self._ends.add((until[known], named[known], changes.weight[rows[known]]))
+        if len(self._ends):
+            until, gone, weight = self._ends.pop(frontier)
+            parts.append((until, gone, -weight))
+        return _in_order(parts)
 
-    def _sweep(self, events: Events, changes: Changes, skipped: np.ndarray) -> Events:
+    def _sweep(self, events: Events, changes: Changes, near: np.ndarray, waiting: Waiting) -> Events:
         """Rows, begins, untils and weights of what is shown."""
         out = [np.empty(max(1024, 4 * min(self.limit, 1 << 20)), np.int64) for _ in range(4)]
         progress = np.zeros(3, np.int64)
@@ -169,43 +223,53 @@ class TopRows(Operator):
                 out = [roomy(part, 2 * len(part)) for part in out]
             elif stopped == UNSKIP:
                 now = int(progress[2])
-                left_out = changes.filter(skipped & (changes.until > now))
-                events = self._with(events, left_out, int(progress[0]), now)
-                progress[0] = 0
+                rest: Events = tuple(part[int(progress[0]) :] for part in events)
+                events = self._with(rest, changes, near, waiting, now)
+                progress[0], waiting = 0, (_NONE, _NONE)
             else:
                 break
+        add_copies(waiting[1], waiting[0], changes.weight, state["copies"])
         state["opened"][self._tops[: self._memo[SHOWN]]] = -1
         return tuple(part[: progress[1]] for part in out)
 
-    def _with(self, events: Events, rows: Changes, done: int, now: Instant) -> Events:
-        """The events still to come, and those of rows that were left out and live now or later."""
+    def _with(
+        self, events: Events, changes: Changes, near: np.ndarray, waiting: Waiting, now: Instant
+    ) -> Events:
+        """Events to come, those of rows that wait, and those of rows left out that live now or later."""
         self._memo[SKIPPED] = 0
-        numbers = self._numbers_of(rows)
-        begins = np.maximum(rows.begin, now), numbers, rows.weight
-        rest = events[0][done:], events[1][done:], events[2][done:]
-        return _in_order([begins, rest, (rows.until, numbers, -rows.weight)])
+        self._file()
+        out = changes.until > now
+        out[near], out[waiting[0]] = False, False
+        rows = np.flatnonzero(out)
+        numbers = self._numbers_of(changes, rows, len(rows))
+        late = np.concatenate([waiting[0], rows])
+        begin, weight = np.maximum(changes.begin[late], now), changes.weight[late]
+        begins = begin, np.concatenate([waiting[1], numbers]), weight
+        return _in_order([begins, events, (changes.until[rows], numbers, -changes.weight[rows])])
 
     def _forget(self) -> None:
         """Drop rows that are gone, once at least half are; looked for when there are four times as many."""
-        if len(self._keys) < self._look_at:
+        if len(self._rows) < self._look_at:
             return
-        known = self._keys.known()
+        known = self._rows.known()
         left = known[self._per_row["copies"][known] != 0]
         self._look_at = max(_FEW, 4 * len(left))
         if 2 * len(left) > len(known):
             return
-        alive = np.zeros(self._keys.size, np.bool_)
+        alive = np.zeros(self._rows.size, np.bool_)
         alive[left] = True
-        self._keys.keep(alive)
-        self._bytes.keep(left)
+        self._rows.keep(alive)
         place = self._per_row["place"]
         place[: len(alive)][~alive] = 0
+        waits = place[left] == WAITING
+        self._waiting = [left[waits]] if waits.any() else []
+        self._bytes.keep(left[~waits])
         self._build()
 
     def _build(self) -> None:
         """The heap anew, from the live rows that belong in it."""
-        state, keys, size = self._per_row, self._bytes, self._keys.size
-        inside = (state["place"][:size] == _HEAP) & (state["copies"][:size] > 0)
+        state, keys, size = self._per_row, self._bytes, self._rows.size
+        inside = (state["place"][:size] == HEAP) & (state["copies"][:size] > 0)
         self._memo[HELD] = int(inside.sum())
         build_heaps(
             inside.astype(np.int64), np.zeros(size, np.int64), np.empty(size, np.uint8), self._root,
@@ -219,27 +283,28 @@ class TopRows(Operator):
     def contents(self, frontier: Instant) -> Changes:
         top = self._tops[: self._memo[SHOWN]].copy()
         begin, until = np.full(len(top), frontier), np.full(len(top), FOREVER)
-        return Changes(tuple(self._keys.columns(top)), begin, until, self._per_row["shown"][top])
+        return Changes(tuple(self._rows.columns(top)), begin, until, self._per_row["shown"][top])
 
     @property
     def rows(self) -> int:
-        return len(self._keys) + len(self._ends)
+        return len(self._rows) + len(self._ends)
 
     @property
     def nbytes(self) -> int:
         own = sum(int(part.nbytes) for part in (*self._per_row.values(), self._best, self._tops))
-        return self._keys.nbytes + self._bytes.nbytes + self._ends.nbytes + own
+        return self._rows.nbytes + self._bytes.nbytes + self._ends.nbytes + own
 
     def save(self) -> dict[str, pa.Table]:
-        known, state = self._keys.known(), self._per_row
+        state, known = self._per_row, self._rows.known()
+        known = known[state["copies"][known] != 0]
         counts = {name: state[name][known] for name in ("copies", "shown")}
-        columns = {str(i): column for i, column in enumerate(self._keys.all_columns())}
+        columns = {str(i): column for i, column in enumerate(self._rows.columns(known))}
         ends = dict(zip(("until", "row", "weight"), self._ends.entries(), strict=True))
         return {
             "rows": pa.table(columns),
             "numbers": arrays_table({"number": known, **counts}),
             "ends": arrays_table(ends),
-            "size": arrays_table({"size": np.array([self._keys.size])}),
+            "size": arrays_table({"size": np.array([self._rows.size])}),
         }
 
     def load(self, saved: Saved) -> None:
@@ -247,12 +312,12 @@ class TopRows(Operator):
         arrays = table_arrays(saved["numbers"])
         numbers, size = arrays["number"], int(saved["size"].column(0)[0].as_py())
         columns = [column.combine_chunks() for column in saved["rows"].columns]
-        self._keys.restore(columns, numbers, size)
+        self._rows.restore(columns, numbers, size)
         self._make_room()
         self._bytes.put(numbers, *row_keys(columns, self.order, len(numbers)))
         state = self._per_row
         state["copies"][numbers], state["shown"][numbers] = arrays["copies"], arrays["shown"]
-        state["place"][numbers] = np.where(arrays["copies"] > 0, _HEAP, 0)
+        state["place"][numbers] = np.where(arrays["copies"] > 0, HEAP, 0)
         self._build()
         self._stock_up()
         tops = numbers[arrays["shown"] > 0]

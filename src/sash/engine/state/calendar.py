@@ -1,8 +1,8 @@
 """Ends to come, by the day they fall on: a calendar queue ([G06] §3.5.2, Figure 3.6).
 
 Entries are parallel arrays, the first of which is `until`. A day is a stretch of time; entries of
-days to come lie unsorted between each other, and a day is put in order when it arrives. Where ends
-come in the order they go (WKS) every piece is in order already, and the calendar is a FIFO queue.
+days to come lie unsorted between each other, and a day is put in order when it arrives. Entries that
+come in the order in which they go (all of them on WKS edges) just wait in a FIFO queue instead.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 __all__ = ["Calendar"]
 
 import heapq
-from collections.abc import Sequence
-from itertools import pairwise
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 
 import numpy as np
 
-from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.kernels.ordering import argsort_instants, is_sorted
 from sash.lifetimes import FOREVER, Instant
 
 Arrays = tuple[np.ndarray, ...]
@@ -25,7 +26,9 @@ _DAYS = 8
 
 
 class Calendar:
-    """Entries with an `until`, taken out in time order. Entries that never end are not kept.
+    """Entries with an `until`, taken out in time order.
+
+    Entries that never end are not kept, unless `endless`: they are told of, but not taken out.
 
     >>> calendar = Calendar((np.int64, np.int64))
     >>> calendar.add((np.array([9, 4, FOREVER]), np.array([1, 2, 3])))
@@ -33,11 +36,14 @@ class Calendar:
     ([[4], [2]], 1)
     """
 
-    def __init__(self, types: Sequence[type[np.generic]]) -> None:
+    def __init__(self, types: Sequence[type[np.generic]], *, endless: bool = False) -> None:
         self._types = tuple(types)
+        self._endless: list[Arrays] | None = [] if endless else None
+        self._queue: deque[Arrays] = deque()
         self._days: dict[int, list[Arrays]] = {}
         self._coming: list[int] = []  # a heap of the days that have entries
-        self._width = 0
+        self._shift: int | None = None  # a day has two to the power of this many ticks
+        self._begun: int | None = None  # the day whose first piece is the sorted rest of it
         self._count = 0
 
     def __len__(self) -> int:
@@ -51,22 +57,32 @@ class Calendar:
     def add(self, entries: Arrays) -> None:
         """Enter what ends some day."""
         if len(entries[0]) and int(entries[0].max()) == FOREVER:
-            known = np.flatnonzero(entries[0] != FOREVER)
-            entries = tuple(part[known] for part in entries)
+            entries = self._set_aside(entries)
         until = entries[0]
         if not len(until):
             return
+        self._count += len(until)
+        if (not self._queue or until[0] >= self._queue[-1][0][-1]) and is_sorted(until):
+            self._queue.append(entries)
+            return
         first, last = int(until.min()), int(until.max())
-        if not self._width:
-            self._width = max(1, (last - first) // _DAYS)
-        while last // self._width - first // self._width > 4 * _DAYS:
+        if self._shift is None:
+            self._shift = ((last - first) // _DAYS).bit_length()
+        while (last >> self._shift) - (first >> self._shift) > 4 * _DAYS:
             self._widen()
         self._enter(entries)
-        self._count += len(until)
+
+    def _set_aside(self, entries: Arrays) -> Arrays:
+        """Without the entries that never end."""
+        known = entries[0] != FOREVER
+        if self._endless is not None:
+            self._endless.append(tuple(part[~known] for part in entries))
+            self._count += len(self._endless[-1][0])
+        return tuple(part[known] for part in entries)
 
     def _enter(self, entries: Arrays) -> None:
         """File entries under their days; within a day they stay in the order in which they came."""
-        days = entries[0] // self._width
+        days = entries[0] >> self._shift
         order = argsort_instants(days)
         if order is not None:
             days, entries = days[order], tuple(part[order] for part in entries)
@@ -84,45 +100,63 @@ class Calendar:
 
     def _widen(self) -> None:
         """Longer days: entries reach further ahead than before."""
-        self._width *= 4
+        assert self._shift is not None
+        self._shift += 2
+        self._begun = None
         pieces = [piece for day in self._days.values() for piece in day]
         self._days, self._coming = {}, []
         for piece in pieces:
             self._enter(piece)
 
-    def pop(self, frontier: Instant) -> Arrays:
-        """Take out, in time order, everything that ends up to the frontier."""
-        if not self._width:
-            return tuple(np.empty(0, type_) for type_ in self._types)
-        today = frontier // self._width
-        past: list[Arrays] = []
-        while self._coming and self._coming[0] < today:
-            past.extend(self._days.pop(heapq.heappop(self._coming)))
-        taken = [_in_order(past)] if past else []
-        if self._coming and self._coming[0] == today:
-            whole = _in_order(self._days.pop(heapq.heappop(self._coming)))
-            cut = int(np.searchsorted(whole[0], frontier, side="right"))
-            taken.append(tuple(part[:cut] for part in whole))
-            if cut < len(whole[0]):
-                self._file(today, tuple(part[cut:] for part in whole))
+    def pop(self, frontier: Instant, *, ordered: bool = True) -> Arrays:
+        """Take out everything that ends up to the frontier, in time order unless that is not asked for."""
+        taken = [*self._from_days(frontier), *self._from_queue(frontier)]
         if not taken:
             return tuple(np.empty(0, type_) for type_ in self._types)
-        gone = taken[0] if len(taken) == 1 else tuple(map(np.concatenate, zip(*taken, strict=True)))
+        gone = _together(taken)
         self._count -= len(gone[0])
-        return gone
+        return _in_order(gone) if ordered else gone
+
+    def _from_queue(self, frontier: Instant) -> Iterable[Arrays]:
+        while self._queue:
+            first = self._queue[0]
+            cut = int(np.searchsorted(first[0], frontier, side="right"))
+            if cut < len(first[0]):
+                if cut:
+                    self._queue[0] = tuple(part[cut:] for part in first)
+                    yield tuple(part[:cut] for part in first)
+                return
+            yield self._queue.popleft()
+
+    def _from_days(self, frontier: Instant) -> Iterable[Arrays]:
+        if self._shift is None:
+            return
+        today = frontier >> self._shift
+        while self._coming and self._coming[0] < today:
+            yield from self._days.pop(heapq.heappop(self._coming))
+        if self._coming and self._coming[0] == today:
+            pieces = self._days.pop(heapq.heappop(self._coming))
+            in_order = len(pieces) == 1 and self._begun == today
+            whole = pieces[0] if in_order else _in_order(_together(pieces))
+            cut = int(np.searchsorted(whole[0], frontier, side="right"))
+            if cut < len(whole[0]):
+                self._file(today, tuple(part[cut:] for part in whole))
+                self._begun = today
+            if cut:
+                yield tuple(part[:cut] for part in whole)
 
     def entries(self) -> Arrays:
         """Everything that is kept, in no order."""
-        pieces = [piece for day in self._days.values() for piece in day]
-        if not pieces:
-            return tuple(np.empty(0, type_) for type_ in self._types)
-        return tuple(map(np.concatenate, zip(*pieces, strict=True)))
+        pieces = list(chain(self._endless or (), self._queue, *self._days.values()))
+        return _together(pieces) if pieces else tuple(np.empty(0, type_) for type_ in self._types)
 
 
-def _in_order(pieces: list[Arrays]) -> Arrays:
-    """One piece, sorted by `until`."""
-    whole: Arrays = pieces[0]
-    if len(pieces) > 1:
-        whole = tuple(map(np.concatenate, zip(*pieces, strict=True)))
-    order = argsort_instants(whole[0])
-    return whole if order is None else tuple(part[order] for part in whole)
+def _together(pieces: Sequence[Arrays]) -> Arrays:
+    """One piece."""
+    return pieces[0] if len(pieces) == 1 else tuple(map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def _in_order(piece: Arrays) -> Arrays:
+    """The same, sorted by `until`."""
+    order = argsort_instants(piece[0])
+    return piece if order is None else tuple(part[order] for part in piece)

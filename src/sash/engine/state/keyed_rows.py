@@ -159,20 +159,26 @@ class KeyedRows:
         """All matches of the asking rows by the `key`-th key, in pieces of bounded size."""
         return matches(self.segments, asking, key)
 
-    def expire(self, frontier: Instant) -> None:
-        """Forget what has ended; rewrite when the dead outweigh the living."""
+    def expire(self, frontier: Instant) -> tuple[int, np.ndarray] | None:
+        """Forget what has ended; rewrite when the dead outweigh the living.
+
+        A rewrite gives the former first number, and from there on each row's new number (-1: gone).
+        """
+        moved = None
         self._segments = [segment for segment in self._segments if segment.last_end > frontier]
         self.payload.forget_before(self._segments[0].first if self._segments else self.payload.end)
         if len(self.payload) >= self._look_at:
             dead = len(self.payload) - len(self) + 2 * self._negatives
             dead += sum(int((segment.until <= frontier).sum()) for segment in self._segments)
             if 2 * dead > len(self.payload):
-                self._rewrite(frontier)
+                moved = self._rewrite(frontier)
             self._look_at = max(_SLACK, 2 * len(self.payload))
+        return moved
 
-    def _rewrite(self, frontier: Instant) -> None:
+    def _rewrite(self, frontier: Instant) -> tuple[int, np.ndarray]:
         """Only what lives, rows and their negations netted."""
         changes, keys = self._contents()
+        origin, moved = self.payload.origin, np.full(len(self.payload), -1)
         alive = np.flatnonzero(changes.until > frontier)
         weights = changes.weight[alive]
         if self._negatives:
@@ -180,13 +186,22 @@ class KeyedRows:
             alive = alive[kept]
         live = changes.take(alive)
         live = Changes(live.columns, live.begin, live.until, weights)
+        moved[self._numbers()[alive] - origin] = np.arange(len(alive))
         self._clear()
         self.add(live, [Index.of(words[alive], live.begin, live.until) for words in keys])
+        return origin, moved
+
+    def _numbers(self) -> np.ndarray:
+        """The numbers of all rows kept; segments may have gone from between them."""
+        return np.concatenate([np.arange(s.first, s.first + len(s)) for s in self._segments])
+
+    def places(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers that the given rows will have after `save` and `load`."""
+        return np.searchsorted(self._numbers(), rows) if len(rows) else rows
 
     def _contents(self) -> tuple[Changes, list[np.ndarray]]:
         whole = _joined(self._segments)
-        numbers = np.concatenate([np.arange(s.first, s.first + len(s)) for s in self._segments])
-        columns = tuple(self.payload.take(numbers))
+        columns = tuple(self.payload.take(self._numbers()))
         return Changes(columns, whole.begin, whole.until, whole.weight), [i.words for i in whole.indexes]
 
     def save(self) -> dict[str, pa.Table]:

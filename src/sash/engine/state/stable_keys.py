@@ -1,8 +1,4 @@
-"""Keys to numbers that stay the same for as long as the key is known, so that queues can name them.
-
-A key table renumbers its slots when it forgets; the ends to come in a calendar would all have to be
-rewritten. Here a forgotten key's number waits for the next new key instead.
-"""
+"""Keys to numbers that stay the same for as long as the key is known (numbers.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.state.key_table import KeyTable
-from sash.engine.state.tape import Tape
+from sash.engine.state.numbers import Numbers
 
 
 class StableKeys:
@@ -30,10 +26,7 @@ class StableKeys:
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._table = KeyTable(types)
-        self._number = Tape(np.int64)  # by slot
-        self._slot = Tape(np.int64)  # by number; -1 where free
-        self._free = np.empty(0, np.int64)
-        self._plain = True  # numbers are the slots
+        self._numbers = Numbers()
         self.fresh = np.empty(0, np.int64)
 
     def __len__(self) -> int:
@@ -42,40 +35,27 @@ class StableKeys:
     @property
     def size(self) -> int:
         """One more than the greatest number that was ever given."""
-        return len(self._slot)
+        return self._numbers.size
 
     @property
     def nbytes(self) -> int:
         """How many bytes the keys and their numbers take."""
-        return self._table.nbytes + self._number.nbytes + self._slot.nbytes
+        return self._table.nbytes + self._numbers.nbytes
 
     def numbers_of(self, columns: Sequence[pa.Array], length: int) -> np.ndarray:
         """The number of each row's key; new keys get free numbers, then new ones."""
         before = len(self._table)
         slots = self._table.slots_of(columns, length)
-        self._give(before, len(self._table) - before)
-        return slots if self._plain else self._number.view()[slots]
-
-    def _give(self, first: int, count: int) -> None:
-        if not count:
-            self.fresh = np.empty(0, np.int64)
-            return
-        reused = min(count, len(self._free))
-        split = len(self._free) - reused
-        old, self._free = self._free[split:], self._free[:split]
-        fresh = np.arange(self.size, self.size + count - reused)
-        self._slot.view()[old] = np.arange(first, first + reused)
-        self._slot.append(np.arange(first + reused, first + count))
-        self.fresh = np.concatenate([old, fresh])
-        self._number.append(self.fresh)
+        self.fresh = self._numbers.give(len(self._table) - before)
+        return self._numbers.of(slots)
 
     def columns(self, numbers: np.ndarray) -> list[pa.Array]:
         """The key columns of the given numbers."""
-        return self._table.columns(numbers if self._plain else self._slot.view()[numbers])
+        return self._table.columns(self._numbers.slots(numbers))
 
     def known(self) -> np.ndarray:
         """The numbers in use, in the order of `all_columns`."""
-        return self._number.view()
+        return self._numbers.known()
 
     def all_columns(self) -> list[pa.Array]:
         """The key columns of all numbers in use."""
@@ -83,24 +63,14 @@ class StableKeys:
 
     def keep(self, alive: np.ndarray) -> None:
         """Forget the numbers that are not marked in `alive` [size]."""
-        used = self._number.view()
-        staying = alive[used]
+        staying = alive[self.known()]
         self._table.keep(staying)
-        self._adopt(used[staying], self.size)
+        self._numbers.keep(staying)
 
     def restore(self, columns: Sequence[pa.Array], numbers: np.ndarray, size: int) -> None:
         """Take over keys with their numbers, as `all_columns` and `known` gave them."""
         self._table.slots_of(columns, len(numbers))
-        self._adopt(numbers, size)
-
-    def _adopt(self, numbers: np.ndarray, size: int) -> None:
-        slot = np.full(size, -1, np.int64)
-        slot[numbers] = np.arange(len(numbers))
-        self._number, self._slot = Tape(np.int64), Tape(np.int64)
-        self._number.append(numbers)
-        self._slot.append(slot)
-        self._free = np.flatnonzero(slot < 0)[::-1]
-        self._plain = np.array_equal(numbers, np.arange(size))
+        self._numbers.adopt(numbers, size)
 
 
 def roomy(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:

@@ -39,20 +39,24 @@ class Tape:
 
     def append(self, values: np.ndarray) -> None:
         """Add entries for the next rows."""
-        need = len(self) + len(values)
-        if self._stop + len(values) > len(self._buffer):
+        self.extended(len(values))[:] = values
+
+    def extended(self, count: int) -> np.ndarray:
+        """Add this many entries that hold anything, and give them to be written."""
+        need = len(self) + count
+        if self._stop + count > len(self._buffer):
             # Half of the room stays free, so that moving costs one copy per entry on average.
             fits = need <= len(self._buffer) // 2
             room = self._buffer if fits else np.empty((_room(need), *self._line), self._buffer.dtype)
-            room[: len(self)] = self.view().copy()
+            room[: len(self)] = self.view().copy() if fits else self.view()
             self._stop, self._start, self._buffer = len(self), 0, room
-        self._buffer[self._stop : self._stop + len(values)] = values
-        self._stop += len(values)
+        self._stop += count
+        return self._buffer[self._stop - count : self._stop]
 
     def grow_to(self, count: int, fill: int) -> None:
         """Add entries of the value `fill` until there are `count`."""
         if count > len(self):
-            self.append(np.full((count - len(self), *self._line), fill, self._buffer.dtype))
+            self.extended(count - len(self))[:] = fill
 
     def keep(self, alive: np.ndarray) -> None:
         """Keep only the entries marked, numbered from 0."""
