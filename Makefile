@@ -24,14 +24,14 @@ setup: $(KERNELS) ## Install Sash and its tools into .venv, and compile the kern
 $(STAMP): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,spark]'
 	@touch $(STAMP)
 
 $(KERNELS): $(STAMP) $(wildcard src/sash/engine/kernels/*.py)
 	@$(BIN)/python -m sash.engine.kernels
 	@touch $(KERNELS)
 
-demo: setup ## Network traffic through six queries that Spark refuses (ends by itself)
+demo: setup ## Network traffic on Spark, through eight queries that Spark refuses or drowns in (ends by itself)
 	@$(BIN)/sash demo
 
 test: setup lint type ## Lint, types, doctests and every test, on two cores

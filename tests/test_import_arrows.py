@@ -24,9 +24,10 @@ ALLOWED: dict[str, set[str]] = {
     "engine": {"engine"} | _PLAN,
     "catalog": _CATALOG,
     "session": {"session", ""} | _CATALOG,
+    "spark": {"spark", ""} | _CATALOG,
     "testing": {"testing", "session", ""} | _CATALOG,
-    "cli": {"cli", "testing", "session", ""} | _CATALOG,
-    "": {"session", "errors"},
+    "cli": {"cli", "testing", "session", "spark", ""} | _CATALOG,
+    "": {"session", "spark", "errors"},
 }
 """By room: the rooms it may import from; the room '' is `sash/__init__.py` itself."""
 

@@ -1,14 +1,14 @@
 """Sash: continuous queries in CQL over streams and tables, with exact answers over sliding windows.
 
-`connect()` gives a database in this process, `load(path)` one that was saved; every error is a
-`SashError`. Nothing heavy is imported before the first of them is called.
+`connect()` gives a database in this process, `connect(spark)` one on Spark, `load(path)` one that
+was saved; every error is a `SashError`. Nothing heavy is imported before the first of them is called.
 """
 
 from __future__ import annotations
 
 __all__ = ["SashError", "__version__", "connect", "load"]
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from sash.errors import SashError
 
@@ -16,15 +16,27 @@ if TYPE_CHECKING:
     import os
 
     from sash.session.database import Database
+    from sash.spark.database import SparkDatabase
 
 __version__ = "0.1.0"
 
 
-def connect(target: object = None, **settings: Any) -> Database:
-    """A new database in this process.
+@overload
+def connect(target: None = None, **settings: Any) -> Database: ...
 
-    Settings: `allow_unbounded`, `wait_for_empty_streams`, `max_pending_changes`, `max_late_rows`,
-    `rules`, `watch`; `sash.session.settings` says what they do.
+
+@overload
+def connect(target: object, **settings: Any) -> SparkDatabase: ...
+
+
+def connect(target: object = None, **settings: Any) -> Database | SparkDatabase:
+    """A new database in this process; with a SparkSession, or "spark", one on Spark.
+
+    Settings in-process: `allow_unbounded`, `wait_for_empty_streams`, `max_pending_changes`,
+    `max_late_rows`, `rules`, `watch`; `sash.session.settings` says what they do. On Spark:
+    `allow_unbounded`, `low_latency`, `buckets`, `partitions`, `idle_timeout`, `heartbeat`, `late` and
+    more; see `sash.spark.settings`. `connect("spark")` makes a local session, and takes `master`,
+    `app_name` and Spark's own settings besides.
 
     >>> db = connect()
     >>> db.execute("CREATE STREAM packets (ts BIGINT, src STRING, bytes BIGINT) TIME ts")
@@ -35,11 +47,9 @@ def connect(target: object = None, **settings: Any) -> Database:
     [{'src': 'a', 'bytes': 30}]
     """
     if target is not None:
-        raise SashError(
-            "SASH-SESSION-014",
-            "Sash on Spark is not in this release.",
-            remedy="Call sash.connect() without a target for a database in this process.",
-        )
+        from sash.spark.connecting import connect_to
+
+        return connect_to(target, settings)
     from sash.session.database import Database
     from sash.session.settings import settings_from
 
@@ -51,7 +61,6 @@ def load(path: str | os.PathLike[str], **settings: Any) -> Database:
 
     The saved settings hold unless given anew; `rules` and `watch` are never saved.
     """
-    from sash.session.arguments import path_of
     from sash.session.saving import restore
 
-    return restore(path_of(path), settings)
+    return restore(path, settings)

@@ -2,7 +2,8 @@
 
 An error is raised where its cause is known. Its code (`SASH-<FAMILY>-<number>`) never changes
 meaning; its text may be improved. Families: PARSE (text), BIND (names and types), PLAN (what a
-query may not ask), DATA (rows), TIME (clocks), STATE (snapshots), TABLE, SESSION, CLI.
+query may not ask), DATA (rows), TIME (clocks), STATE (snapshots), TABLE, SESSION,
+SOURCE (files of a stream on Spark), CLI.
 """
 
 from __future__ import annotations
@@ -52,6 +53,14 @@ class SashError(Exception):
         self.place = place
         super().__init__(code, message)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _made_again, (self.code, self.message, self.remedy, self.place)
+
     def __str__(self) -> str:
         text = f"{self.code}: {self.message} {self.remedy}"
         return text if self.place is None else f"{text}\n{self.place.render()}"
+
+
+def _made_again(code: str, message: str, remedy: str, place: Place | None) -> SashError:
+    """An error that came from another process."""
+    return SashError(code, message, remedy=remedy, place=place)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from .commands import ROOT, sash_command, written
 
 DEFINITIONS = "CREATE STREAM s (ts BIGINT, k STRING) TIME ts;\n"
 PLAY = (
@@ -27,30 +27,10 @@ CHANGES q | at | k | change |
 )
 
 
-def sash_command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, with its output in pipes."""
-    code = "from sash.cli.main import main; main()"
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-        check=False,
-    )
-
-
-def written(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_help_names_every_command() -> None:
     done = sash_command("--help")
     assert done.returncode == 0
-    for word in ("replay", "explain", "demo", "bench"):
+    for word in ("run", "replay", "explain", "demo", "bench"):
         assert word in done.stdout
 
 
@@ -99,6 +79,21 @@ def test_explain_prints_plans_with_patterns(tmp_path: Path) -> None:
     assert done.stdout.count("-- SELECT") == 2
 
 
+def test_explain_takes_pipelines_and_keeps_the_order_of_the_file(tmp_path: Path) -> None:
+    text = (
+        DEFINITIONS
+        + "CREATE VIEW v AS SELECT k FROM s [RANGE 10]; CREATE SINK out WITH (format = 'noop');\n"
+        + "INSERT INTO out SELECT DISTINCT k FROM v; DROP VIEW v; SELECT k FROM v;"
+    )
+    done = sash_command("explain", written(tmp_path, "pipeline.sql", text))
+    assert done.returncode == 2
+    assert "SASH-BIND" in done.stderr
+    assert "line 3" in done.stderr
+    done = sash_command("explain", written(tmp_path, "pipeline.sql", text.rpartition("DROP")[0]))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("-- SELECT DISTINCT k FROM v\ndistinct [WK]")
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -133,14 +128,6 @@ def test_a_wrong_option_is_the_users_error() -> None:
     assert sash_command("demo", "--seconds", "never").returncode == 2
     assert sash_command("bench", "nothing").returncode == 2
     assert sash_command("bench", "engine", "--only", "nothing").returncode == 2
-
-
-def test_demo_ends_by_itself_and_reports_every_query() -> None:
-    done = sash_command("demo", "--seconds", "2")
-    assert done.returncode == 0, done.stderr
-    for name in ("only_link1", "talkers", "heaviest", "last_ten", "both_links", "alarmed"):
-        assert name in done.stdout
-    assert "\x1b[" not in done.stdout
 
 
 @pytest.mark.slow

@@ -211,6 +211,8 @@ def test_sinks() -> None:
         assert isinstance(statement, InsertQuery)
         assert statement.sink == "alerts"
         assert statement.query == parse_query(query)
+        assert statement.text == " " * len("INSERT INTO alerts ") + query
+        assert parse_query(statement.text) == statement.query
 
 
 def test_insert_values() -> None:

@@ -275,7 +275,6 @@ def test_a_closed_database_says_so(db: Database) -> None:
 def test_settings_and_targets() -> None:
     refused("SASH-SESSION-005", lambda: sash.connect(alow_unbounded=True))
     refused("SASH-SESSION-005", lambda: sash.connect(max_pending_changes=-1))
-    refused("SASH-SESSION-014", lambda: sash.connect("spark"))
 
 
 def test_unbounded_state_is_refused_unless_allowed(db: Database) -> None:

@@ -6,7 +6,7 @@ cannot be dropped; the database adds what is in use by a query.
 
 from __future__ import annotations
 
-__all__ = ["Catalog", "Definition", "in_use", "names_in"]
+__all__ = ["Catalog", "Definition", "in_use", "names_in", "taken"]
 
 from collections.abc import Iterator
 
@@ -60,14 +60,14 @@ class Catalog:
 
     def add(self, definition: Definition) -> None:
         """Give a name a meaning; it must not have one."""
-        other = self.lookup(definition.name)
-        if other is not None:
-            raise SashError(
-                "SASH-SESSION-002",
-                f"There is a {_KINDS[type(other)]} '{other.name}' already.",
-                remedy="Choose another name, or drop that one first.",
-            )
+        self.check_free(definition.name)
         self._definitions[definition.name.lower()] = definition
+
+    def check_free(self, name: str) -> None:
+        """Raise if a name has a meaning already."""
+        other = self.lookup(name)
+        if other is not None:
+            raise taken(_KINDS[type(other)], other.name)
 
     def stream(self, name: str) -> StreamDefinition:
         """The stream of that name, or the error that says what there is."""
@@ -113,6 +113,15 @@ class Catalog:
             f"'{definition.name}' is a {_KINDS[type(definition)]}, not a {kind}.",
             remedy=suggestion(definition.name, known),
         )
+
+
+def taken(kind: str, name: str) -> SashError:
+    """The error for a name that has a meaning already."""
+    return SashError(
+        "SASH-SESSION-002",
+        f"There is a {kind} '{name}' already.",
+        remedy="Choose another name, or drop that one first.",
+    )
 
 
 def in_use(kind: str, name: str, user: str) -> SashError:

@@ -1,12 +1,12 @@
-"""`sash demo`: generated network traffic through six queries that Spark refuses, for twenty seconds.
+"""`sash demo`: generated network traffic through queries that Spark refuses; on Spark, or in this process.
 
-Each query has a session of its own, so that what it costs can be told apart; the clock of its rate
-runs over push, advance and changes.
+In this process each query has a session of its own, so that what it costs can be told apart; the
+clock of its rate runs over push, advance and changes. `spark_demo` is the other one.
 """
 
 from __future__ import annotations
 
-__all__ = ["demo"]
+__all__ = ["SECONDS_BETWEEN_LINES", "demo", "shown"]
 
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from sash.cli.traffic import Question
+    from sash.cli.questions import Question
 
 SHOWN_ROWS = 5
 SECONDS_BETWEEN_LINES = 5.0
@@ -59,21 +59,32 @@ class Desk:
 
     def answer(self) -> str:
         """The relation now, in a few words."""
-        rows = self.query.answer().to_pylist()
-        first = ", ".join(" ".join(_short(cell) for cell in row.values()) for row in rows[:SHOWN_ROWS])
-        more = len(rows) - SHOWN_ROWS
-        return (first or "(empty)") + (f" and {more:,} more" if more > 0 else "")
+        return shown(self.query.answer())
 
 
 def demo(
-    seconds: Annotated[float, typer.Option(min=1, help="How long to run.")] = 20.0,
+    seconds: Annotated[float, typer.Option(min=1, help="How long the live part runs.")] = 20.0,
     seed: Annotated[int, typer.Option(help="Another seed, other traffic.")] = 1,
+    rows: Annotated[int, typer.Option(min=10_000, help="Rows a link, for the rates on Spark.")] = 200_000,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Six questions in this process, without Spark.")
+    ] = False,
 ) -> None:
-    """Watch six questions that Spark refuses being answered, live; ends by itself."""
+    """Watch questions that Spark refuses being answered on Spark, live; ends by itself."""
+    if in_process:
+        _demo_in_process(seconds, seed)
+        return
+    from sash.cli.spark_demo import demo_on_spark
+
+    demo_on_spark(seconds, seed, rows)
+
+
+def _demo_in_process(seconds: float, seed: int) -> None:
     from rich.live import Live
 
+    from sash.cli.questions import QUESTIONS
     from sash.cli.screen import console
-    from sash.cli.traffic import QUESTIONS, end_of_second, traffic
+    from sash.cli.traffic import end_of_second, traffic
 
     screen = console()
     desks = [Desk(question) for question in QUESTIONS]
@@ -106,7 +117,22 @@ def demo(
         desk.db.close()
 
 
+def shown(answer: pa.Table) -> str:
+    """The first rows of an answer in a few words.
+
+    >>> import pyarrow as pa
+    >>> shown(pa.table({"src": ["10.0.0.1", "10.0.0.2"], "bytes": [1200, None]}))
+    '10.0.0.1 1,200, 10.0.0.2 -'
+    """
+    rows = answer.slice(0, SHOWN_ROWS).to_pylist()
+    first = ", ".join(" ".join(_short(cell) for cell in row.values()) for row in rows)
+    more = answer.num_rows - SHOWN_ROWS
+    return (first or "(empty)") + (f" and {more:,} more" if more > 0 else "")
+
+
 def _short(cell: object) -> str:
+    if cell is None:
+        return "-"
     if isinstance(cell, float):
         return f"{cell:,.0f}"
     return f"{cell:,}" if isinstance(cell, int) else str(cell)

@@ -1,14 +1,21 @@
-"""`sash explain FILE.sql`: definitions are taken in, and each query's plan is printed."""
+"""`sash explain FILE.sql`: definitions are taken in, and the plan of each query is printed.
+
+Nothing runs, so a file of pipelines on Spark is explained without Spark; what INSERT INTO a sink says
+is a query like any other.
+"""
 
 from __future__ import annotations
 
 __all__ = ["explain"]
 
-from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from sash.catalog.names import Catalog
+    from sash.language.statements import Statement
 
 
 def explain(
@@ -18,37 +25,41 @@ def explain(
     ] = False,
 ) -> None:
     """Print the plan of every query in FILE: operators, update patterns, state and its bounds."""
-    import sash
+    from sash.catalog.names import Catalog
+    from sash.catalog.planning import plan_query
     from sash.cli.screen import console, read_text
     from sash.errors import SashError
-    from sash.language.statements import Query, parse
+    from sash.language.statements import InsertQuery, Query, parse
+    from sash.plan.explain import explain as explained
 
-    text = read_text(file)
-    statements = parse(text)
-    queries = [statement.text for statement in statements if isinstance(statement, Query)]
-    if not queries:
+    catalog = Catalog()
+    plans = []
+    for statement in parse(read_text(file)):
+        if isinstance(statement, Query | InsertQuery):
+            planned = plan_query(statement.text, catalog, allow_unbounded=allow_unbounded)
+            plans.append((" ".join(statement.text.split()), explained(planned.optimized)))
+        else:
+            _define(statement, catalog)
+    if not plans:
         raise SashError(
             "SASH-CLI-003", f"There is no query in '{file}'.", remedy="Add a SELECT after the definitions."
         )
     screen = console()
-    with closing(sash.connect(allow_unbounded=allow_unbounded)) as db:
-        if len(queries) < len(statements):
-            db.execute(without(text, queries))
-        for number, query_text in enumerate(queries, 1):
-            query = db.query(query_text, name=f"query_{number}")
-            screen.print(f"-- {' '.join(query_text.split())}", markup=False, soft_wrap=True)
-            screen.print(str(query.explain()).rstrip() + "\n", markup=False, soft_wrap=True)
-            query.drop()
+    for text, plan in plans:
+        screen.print(f"-- {text}", markup=False, soft_wrap=True)
+        screen.print(f"{plan.rstrip()}\n", markup=False, soft_wrap=True)
 
 
-def without(text: str, queries: list[str]) -> str:
-    """The text with its queries blanked; a query's own text ends where it ends in the whole.
+def _define(statement: Statement, catalog: Catalog) -> None:
+    """Let the names that a statement makes or takes away be known; rows of tables change no plan."""
+    from sash.language import statements as language
+    from sash.plan.builder import build
 
-    >>> without("DROP VIEW v; SELECT a FROM s; DROP VIEW w", ["             SELECT a FROM s"])
-    'DROP VIEW v;                ; DROP VIEW w'
-    """
-    for query in queries:
-        end = len(query)
-        start = end - len(query.lstrip())
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
+    match statement:
+        case language.CreateView(definition):
+            build(definition.query, catalog, text=definition.text)  # for its errors: now, not at use
+            catalog.add(definition)
+        case language.CreateStream(definition) | language.CreateTable(definition):
+            catalog.add(definition)
+        case language.Drop(kind, name) if kind.lower() != "sink":
+            catalog.remove(catalog.droppable(kind.lower(), name))

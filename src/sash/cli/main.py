@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from sash.cli import bench, demo, explain, replay
+from sash.cli import bench, demo, explain, replay, run
 from sash.errors import SashError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("run")(run.run)
 app.command("replay")(replay.replay)
 app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)

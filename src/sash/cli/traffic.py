@@ -1,13 +1,11 @@
-"""The demo's world: traffic of two links with few loud hosts and many quiet ones, and six questions.
+"""The demo's world: traffic of two links with few loud hosts and many quiet ones, alarms, and who owns what.
 
 A second of traffic is a pure function of the seed and the second's number, so a demo can be repeated.
 """
 
 from __future__ import annotations
 
-__all__ = ["QUESTIONS", "SECOND", "STREAMS", "Question", "end_of_second", "traffic"]
-
-from dataclasses import dataclass
+__all__ = ["HOSTS_TABLE", "SECOND", "START", "STREAMS", "end_of_second", "owners", "traffic"]
 
 import numpy as np
 import pyarrow as pa
@@ -24,68 +22,8 @@ STREAMS = {
     "link2": "CREATE STREAM link2 (ts TIMESTAMP, src STRING, dst STRING, bytes BIGINT) TIME ts",
     "alarms": "CREATE STREAM alarms (ts TIMESTAMP, src STRING, kind STRING) TIME ts",
 }
-
-
-@dataclass(frozen=True)
-class Question:
-    """A query, the streams it reads, what it asks in words, and why Spark will not answer it."""
-
-    name: str
-    asks: str
-    refused: str
-    streams: tuple[str, ...]
-    text: str
-
-
-QUESTIONS = (
-    Question(
-        "only_link1",
-        "hosts on link 1 but not on link 2",
-        "anti join with a stream on the right",
-        ("link1", "link2"),
-        "SELECT DISTINCT a.src FROM link1 [RANGE 10 SECONDS] a "
-        "WHERE NOT EXISTS (SELECT * FROM link2 [RANGE 10 SECONDS] b WHERE b.src = a.src)",
-    ),
-    Question(
-        "talkers",
-        "distinct hosts and servers now",
-        "COUNT(DISTINCT) over a stream",
-        ("link1",),
-        "SELECT COUNT(DISTINCT src) AS hosts, COUNT(DISTINCT dst) AS servers FROM link1 [RANGE 2 SECONDS]",
-    ),
-    Question(
-        "heaviest",
-        "top 5 by bytes in 10 minutes, every second",
-        "ORDER BY with LIMIT outside complete mode",
-        ("link1",),
-        "SELECT src, SUM(bytes) AS bytes FROM link1 [RANGE 10 MINUTES SLIDE 1 SECOND] "
-        "GROUP BY src ORDER BY bytes DESC LIMIT 5",
-    ),
-    Question(
-        "last_ten",
-        "hosts whose last 10 packets were large",
-        "windows by count",
-        ("link1",),
-        "SELECT src, AVG(bytes) AS average FROM link1 [PARTITION BY src ROWS 10] "
-        "GROUP BY src HAVING AVG(bytes) > 1150",
-    ),
-    Question(
-        "both_links",
-        "pairs that talk on both links now",
-        "INTERSECT of streams",
-        ("link1", "link2"),
-        "SELECT src, dst FROM link1 [RANGE 1 SECOND] INTERSECT SELECT src, dst FROM link2 [RANGE 1 SECOND]",
-    ),
-    Question(
-        "alarmed",
-        "alarms beside traffic of both links, if any",
-        "outer join whose answer changes as rows expire",
-        ("alarms", "link1", "link2"),
-        "SELECT c.src, c.kind, COUNT(*) AS packets, COUNT(b.bytes) AS on_link2 "
-        "FROM alarms [RANGE 10 SECONDS] c JOIN link1 [RANGE 1 SECOND] a ON a.src = c.src "
-        "LEFT JOIN link2 [RANGE 1 SECOND] b ON b.src = a.src AND b.dst = a.dst GROUP BY c.src, c.kind",
-    ),
-)
+HOSTS_TABLE = "CREATE TABLE hosts (ip STRING, owner STRING, PRIMARY KEY (ip))"
+OWNERS = ("sales", "research", "workshop", "office", "guests")
 
 
 def end_of_second(number: int) -> int:
@@ -114,6 +52,16 @@ def traffic(seed: int, number: int) -> dict[str, pa.Table]:
         }
     )
     return {"link1": _table(link1), "link2": _table(link2), "alarms": alarms}
+
+
+def owners() -> pa.Table:
+    """Every host and whose it is.
+
+    >>> owners().slice(0, 2).to_pylist()
+    [{'ip': '10.0.0.1', 'owner': 'sales'}, {'ip': '10.0.0.2', 'owner': 'research'}]
+    """
+    hosts = np.arange(HOSTS)
+    return pa.table({"ip": _address(hosts, 0), "owner": pa.array(OWNERS).take(pa.array(hosts % len(OWNERS)))})
 
 
 def _packets(random: np.random.Generator, number: int) -> dict[str, np.ndarray]:

@@ -36,7 +36,7 @@ from sash.language.definitions import (
 )
 from sash.language.durations import microseconds
 from sash.language.stream_calls import lift_stream_calls
-from sash.language.syntax import place_between
+from sash.language.syntax import blanked, place_between
 from sash.language.window_syntax import misplaced_window, read_amount
 
 _STATEMENTS = "SELECT, CREATE, INSERT, UPDATE, DELETE or DROP"
@@ -257,13 +257,20 @@ class StatementParser(ColumnsParser):
         self._match(TokenType.TABLE)
         name = self._name()
         if self._at_query() and not self._at_column_list():
-            return InsertQuery(name.text, self._query(), self._own_text)
+            return self._insert_query(name.text)
         columns = self._names_in_parentheses() if self._match(TokenType.L_PAREN, advance=False) else None
         if not self._match(TokenType.VALUES):
             self.raise_error("Expecting VALUES")
         rows = tuple(self._parse_csv(self._row))
         names = None if columns is None else tuple(column.text for column in columns)
         return InsertInto(name.text, names, rows, self._at_instant(), self._own_text)
+
+    def _insert_query(self, sink: str) -> InsertQuery:
+        """The rest is the query: its text is what stands there, with all before it blanked."""
+        start = self._curr.start
+        query = self._query()
+        query.meta["text"] = blanked(self._own_text, start)
+        return InsertQuery(sink, query, query.meta["text"])
 
     def _at_column_list(self) -> bool:
         """Is this parenthesis one around names, rather than around a query?"""

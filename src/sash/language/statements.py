@@ -39,7 +39,7 @@ from sash.language.definitions import (
 )
 from sash.language.dialect import Sash
 from sash.language.grammar import StatementParser
-from sash.language.syntax import place_between
+from sash.language.syntax import blanked, place_between
 
 
 def parse(text: str) -> tuple[Statement, ...]:
@@ -206,7 +206,7 @@ def _chunks(tokens: list[Token]) -> list[list[Token]]:
 
 def _own_text(text: str, tokens: list[Token]) -> str:
     start, end = tokens[0].start, tokens[-1].end + 1
-    return re.sub(r"[^\n]", " ", text[:start]) + text[start:end]
+    return blanked(text, start)[:end]
 
 
 @contextmanager

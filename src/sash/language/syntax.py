@@ -7,8 +7,9 @@ parsed; sqlglot keeps them in a node's `meta`, `end` being that of the last char
 
 from __future__ import annotations
 
-__all__ = ["RelationToStream", "StreamCall", "WindowClause", "place_between", "place_of"]
+__all__ = ["RelationToStream", "StreamCall", "WindowClause", "blanked", "place_between", "place_of"]
 
+import re
 from typing import ClassVar
 
 from sqlglot import Token, exp
@@ -48,6 +49,15 @@ class StreamCall(exp.Expression):
         "window": False,
         "distinct": False,
     }
+
+
+def blanked(text: str, end: int) -> str:
+    """The text with all before an offset blanked, so that lines and columns after it stay what they are.
+
+    >>> blanked("INSERT INTO a SELECT 1", 14)
+    '              SELECT 1'
+    """
+    return re.sub(r"[^\n]", " ", text[:end]) + text[end:]
 
 
 def place_between(text: str, first: Token, last: Token | None = None) -> Place:

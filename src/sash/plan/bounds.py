@@ -22,6 +22,7 @@ from sash.plan.keys import nets
 from sash.plan.nodes import (
     Aggregate,
     Distinct,
+    Exchange,
     Join,
     Node,
     Project,
@@ -94,7 +95,7 @@ def unending(node: Node) -> Source | ToStream | None:
     match node:
         case Windowed(window=window):
             return unending(node.input) if window.kind == "unbounded" else None
-        case Select() | Project() | TableJoin() | Distinct():
+        case Select() | Project() | TableJoin() | Distinct() | Exchange():
             return unending(node.input)
         case Join() if node.internal and all(node.internal):
             return _streams_below(node)[0]
@@ -119,7 +120,7 @@ def live(node: Node) -> str:
             return f"rows of {node.name}"
         case Windowed():
             return _in_window(node)
-        case Select() | Project() | TableJoin():
+        case Select() | Project() | TableJoin() | Exchange():
             return live(node.input)
         case Union():
             return " + ".join(dict.fromkeys(map(live, node.parts)))

@@ -14,6 +14,7 @@ from sash.plan.bounds import state
 from sash.plan.nodes import (
     Aggregate,
     Distinct,
+    Exchange,
     Join,
     Node,
     Project,
@@ -66,6 +67,8 @@ def headline(node: Node) -> str:
             return f"project {_columns(node)}"
         case Union():
             return "union all"
+        case Exchange():
+            return _exchange(node)
         case Join():
             return _join(node)
         case SemiJoin():
@@ -114,6 +117,12 @@ def _line(node: Node) -> str:
 def _columns(node: Project) -> str:
     pairs = zip(map(phrase, node.expressions), node.names, strict=True)
     return ", ".join(text if text == name else f"{text} as {name}" for text, name in pairs)
+
+
+def _exchange(node: Exchange) -> str:
+    if node.keys is None:
+        return "exchange, anywhere"
+    return f"exchange by {', '.join(map(phrase, node.keys))}" if node.keys else "exchange, to one bucket"
 
 
 def _join(node: Join) -> str:

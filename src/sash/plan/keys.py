@@ -15,6 +15,7 @@ from sash.language.windows import Window
 from sash.plan.nodes import (
     Aggregate,
     Distinct,
+    Exchange,
     Join,
     Node,
     Project,
@@ -59,7 +60,7 @@ def nets(node: Node) -> bool:
     match node:
         case Aggregate():
             return False
-        case Select():
+        case Select() | Exchange():
             return nets(node.input)
         case Project() if _keeps_all(node):
             return nets(node.input)
@@ -77,7 +78,7 @@ def key(node: Node) -> frozenset[int] | None:
     match node:
         case Aggregate():
             return frozenset(range(len(node.groups)))
-        case Select() | TopK():
+        case Select() | TopK() | Exchange():
             return key(node.input)
         case SemiJoin():
             return key(node.left)
@@ -114,7 +115,7 @@ def _clocks(node: Node) -> frozenset[Clock] | None:
             return frozenset({(1, frozenset({node.time}))})
         case Windowed():
             return _slid(_clocks(node.input), node.window)
-        case Select() | TableJoin():
+        case Select() | TableJoin() | Exchange():
             return _clocks(node.input)
         case Project():
             return _shown(_clocks(node.input), node.expressions)

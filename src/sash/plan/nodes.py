@@ -7,11 +7,12 @@ edge is a relation that changes. Columns are known by position.
 from __future__ import annotations
 
 __all__ = [
-    "Aggregate", "Distinct", "Equality", "Join", "Node", "Project", "Select", "SemiJoin",
+    "Aggregate", "Distinct", "Equality", "Exchange", "Join", "Node", "Project", "Select", "SemiJoin",
     "SetOperation", "SortKey", "Source", "TableJoin", "TableScan", "ToStream", "TopK", "Union",
     "Windowed",
 ]  # fmt: skip
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -89,6 +90,22 @@ class _Unary(Node):
     @property
     def schema(self) -> Schema:
         return self.input.schema
+
+
+@dataclass(frozen=True)
+class Exchange(_Unary):
+    """Rows that are computed in one place and go on in another, by the hash of `keys`.
+
+    No keys: all rows go to one place. None: it does not matter where a row goes. What is above runs
+    in another process; for it this node is where rows come in, under `name`.
+    """
+
+    keys: tuple[Expression, ...] | None
+
+    @cached_property
+    def name(self) -> str:
+        """A name that is the same wherever the same rows go the same way."""
+        return f"flow-{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from sash.language.windows import Window
 from sash.plan.nodes import (
     Distinct,
+    Exchange,
     Join,
     Node,
     Project,
@@ -55,7 +56,7 @@ def pattern(node: Node) -> Pattern:
             return Pattern.STR if retroactive else Pattern.MON
         case Windowed(window=window):
             return _of_window(window)
-        case Select() | Project():
+        case Select() | Project() | Exchange():
             return pattern(node.input)
         case TableJoin():
             # A row meets the table as of its own timestamp: rule 1, the input's pattern.
@@ -122,7 +123,7 @@ def _fifo_length(node: Node) -> tuple[int | None, int | None] | None:
             return window.length, window.slide
         case Windowed(window=Window(kind="now")):
             return 1, None
-        case Select() | Project() | TableJoin():
+        case Select() | Project() | TableJoin() | Exchange():
             return _fifo_length(node.input)
         case Union():
             lengths = {_fifo_length(part) for part in node.parts}

@@ -16,27 +16,25 @@ from typing import Any
 
 import pyarrow as pa
 
+from sash.catalog.arguments import path_of, text_of
 from sash.catalog.clock import KINDS, Kind, read_instant, same_kind, show_instant
+from sash.catalog.display import database_html
 from sash.catalog.edits import edit
-from sash.catalog.names import Catalog, Definition, in_use, names_in
+from sash.catalog.names import Catalog, Definition, in_use
+from sash.catalog.planning import Planned, free_name, kind_of, plan_query
+from sash.catalog.schema import stream_definition
 from sash.catalog.tables import History
+from sash.catalog.waiting import Waiting
 from sash.errors import SashError
 from sash.language import statements as language
 from sash.language.statements import StreamDefinition, TableDefinition, ViewDefinition
 from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
-from sash.optimizer import optimize
-from sash.plan.bounds import refuse_unbounded
 from sash.plan.builder import build
-from sash.plan.nodes import Node, Source
-from sash.session.arguments import path_of, text_of
-from sash.session.display import database_html
 from sash.session.inflow import Inflow
 from sash.session.inlet import admit
 from sash.session.metrics import measure
 from sash.session.query import Query
-from sash.session.reorder import Waiting
 from sash.session.running import Running
-from sash.session.schema import stream_definition
 from sash.session.settings import Settings
 
 
@@ -90,30 +88,26 @@ class Database:
     def query(self, text: str, name: str | None = None) -> Query:
         """Register a continuous query; it runs from now on."""
         self.check_open()
-        plan, optimized, uses = self.planned(text_of(text, "A query"))
-        if not self.settings.allow_unbounded:
-            refuse_unbounded(plan, text)
-        name = self._free_name(name)
-        names = [node.name.lower() for node in optimized.walk() if isinstance(node, Source)]
-        kind = self._kind(self.inflows[each] for each in names)
-        running = self.prepared(name, optimized, uses, kind, self._reached(names, kind, BEGINNING))
+        planned = self.planned(text, allow_unbounded=self.settings.allow_unbounded)
+        name, self.numbered = free_name(name, self.queries, self.numbered)
+        names = planned.streams
+        kind = self._kind(names)
+        running = self.prepared(name, planned, kind, self._reached(names, kind, BEGINNING))
         seen = [self.inflows[each].clock.frontier for each in names if self.inflows[each].pushed]
         running.missed_until = max(seen) if seen and max(seen) > BEGINNING else None
         self._tell_tables(running, kind)
         running.move(running.since)
-        self.queries[name] = Query(self, text, plan, running)
+        self.queries[name] = Query(self, text, planned.plan, running)
         return self.queries[name]
 
-    def planned(self, text: str) -> tuple[Node, Node, frozenset[str]]:
-        """A query's plan, its optimized plan, and the names it needs."""
-        tree = language.parse_query(text)
-        plan = build(tree, self.catalog, text=text)
-        return plan, optimize(plan, self.settings.rules), self._uses(tree)
+    def planned(self, text: str, *, allow_unbounded: bool = True) -> Planned:
+        """A query's plans, and the names it needs."""
+        return plan_query(text, self.catalog, rules=self.settings.rules, allow_unbounded=allow_unbounded)
 
-    def prepared(self, name: str, plan: Node, uses: frozenset[str], kind: Kind, since: Instant) -> Running:
+    def prepared(self, name: str, planned: Planned, kind: Kind, since: Instant) -> Running:
         """A circuit for an optimized plan, not yet fed."""
-        settings = self.settings
-        cap, watch = settings.max_pending_changes, settings.watch
+        plan, uses = planned.optimized, planned.uses
+        cap, watch = self.settings.max_pending_changes, self.settings.watch
         return Running(name, plan, kind, uses=uses, since=since, cap=cap, watch=watch)
 
     # Data and time
@@ -288,32 +282,8 @@ class Database:
             self.reached[clock.kind] = max(self.reached[clock.kind], clock.frontier)
         self.tables.pop(key, None)
 
-    def _uses(self, tree: Any) -> frozenset[str]:
-        """The streams, tables and views that a query needs, through views too."""
-        found: set[str] = set()
-        new = names_in(tree)
-        while new:
-            found |= new
-            views = [one for one in map(self.catalog.lookup, new) if isinstance(one, ViewDefinition)]
-            new = frozenset(name for view in views for name in names_in(view.query)) - found
-        return frozenset(found)
-
     def _stream(self, name: str) -> StreamDefinition:
         return self.catalog.stream(text_of(name, "The name of a stream"))
-
-    def _free_name(self, name: str | None) -> str:
-        if name is None:
-            self.numbered += 1
-            while f"q{self.numbered}" in self.queries:
-                self.numbered += 1
-            return f"q{self.numbered}"
-        if not text_of(name, "A query's name") or name in self.queries:
-            raise SashError(
-                "SASH-SESSION-009",
-                f"There is a query '{name}' already." if name in self.queries else "A query needs a name.",
-                remedy="Choose another name, or drop that query first.",
-            )
-        return name
 
     def _all_running(self) -> list[Running]:
         return [query.running for query in self.queries.values()]
@@ -321,10 +291,9 @@ class Database:
     def _readers(self, stream: str) -> list[Running]:
         return [running for running in self._all_running() if stream in running.streams]
 
-    def _kind(self, streams: Iterable[Inflow]) -> Kind:
+    def _kind(self, streams: Iterable[str]) -> Kind:
         """The kind of time of a query: its streams', or without any that of the whole session."""
-        kinds = {inflow.clock.kind for inflow in streams} or {i.clock.kind for i in self.inflows.values()}
-        return kinds.pop() if len(kinds) == 1 else "timestamp"
+        return kind_of((self.catalog.stream(each) for each in streams), self.catalog.streams)
 
     def _reached(self, streams: Iterable[str], kind: Kind, so_far: Instant) -> Instant:
         """How far a query over these streams may go."""

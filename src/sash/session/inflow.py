@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from sash.catalog.clock import Clock
+from sash.catalog.waiting import Waiting, lifetimes_of_rows
 from sash.engine.kernels.ordering import is_sorted
 from sash.language.statements import StreamDefinition
 from sash.lifetimes import Changes, Instant
 from sash.session.inlet import Batch
-from sash.session.reorder import Waiting, lifetimes_of_rows
 
 
 class Inflow:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sash.catalog.clock import read_instant, show_instant
+from sash.catalog.display import Text, query_html
 from sash.errors import SashError
 from sash.lifetimes import Changes, Instant
 from sash.plan.explain import explain
 from sash.plan.nodes import Node, ToStream
-from sash.session.display import Text, query_html
 from sash.session.running import Running
 
 if TYPE_CHECKING:

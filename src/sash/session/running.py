@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from sash.catalog.clock import Kind, instant_column, show_instant
+from sash.catalog.waiting import Waiting
 from sash.engine.circuit import Circuit
 from sash.engine.kernels.ordering import argsort_instants
 from sash.errors import SashError
 from sash.lifetimes import BEGINNING, Changes, Instant
 from sash.plan.nodes import Node
 from sash.session.filling import Horizon, horizon_of
-from sash.session.reorder import Waiting
 
 
 class Running:

@@ -9,7 +9,6 @@ from __future__ import annotations
 __all__ = ["restore", "save"]
 
 import base64
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,16 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sash.catalog.arguments import path_of
 from sash.catalog.names import Definition
+from sash.catalog.planning import fingerprint
 from sash.catalog.tables import History
+from sash.catalog.waiting import Waiting
 from sash.errors import SashError
 from sash.language.expressions import Field, Schema
 from sash.language.statements import CreateView, StreamDefinition, TableDefinition, parse
 from sash.lifetimes import Changes
-from sash.plan.nodes import Node
 from sash.session.inflow import Inflow
 from sash.session.query import Query
-from sash.session.reorder import Waiting
 from sash.session.settings import settings_from
 from sash.session.snapshot import read_snapshot, write_snapshot
 
@@ -52,10 +52,11 @@ def save(database: Database, path: Path) -> None:
     write_snapshot(path, manifest, _sections(database))
 
 
-def restore(path: Path, given: Mapping[str, Any]) -> Database:
+def restore(given_path: object, given: Mapping[str, Any]) -> Database:
     """The database that a file holds, with the settings given changed."""
     from sash.session.database import Database
 
+    path = path_of(given_path)
     manifest, sections = read_snapshot(path)
     database = Database(settings_from(given, settings_from(manifest["settings"])))
     database.numbered, database.reached = manifest["numbered"], manifest["reached"]
@@ -108,21 +109,21 @@ def _query_facts(query: Query) -> dict[str, Any]:
     facts = {name: getattr(running, name) for name in _RUNNING}
     return {
         **facts, "name": running.name, "text": query.text, "kind": running.kind, "since": running.since,
-        "plan": _fingerprint(running.plan), "faults": dict(running.circuit.faults.counts),
+        "plan": fingerprint(running.plan), "faults": dict(running.circuit.faults.counts),
     }  # fmt: skip
 
 
 def _restore_query(
     database: Database, facts: Mapping[str, Any], sections: Mapping[str, pa.Table], at: str, path: Path
 ) -> None:
-    plan, optimized, uses = database.planned(facts["text"])
-    if _fingerprint(optimized) != facts["plan"]:
+    planned = database.planned(facts["text"])
+    if fingerprint(planned.optimized) != facts["plan"]:
         raise SashError(
             "SASH-STATE-008",
             f"The snapshot '{path}' holds query '{facts['name']}' under a plan unlike today's.",
             remedy="Load it with the Sash and the rules it was saved with.",
         )
-    running = database.prepared(facts["name"], optimized, uses, facts["kind"], facts["since"])
+    running = database.prepared(facts["name"], planned, facts["kind"], facts["since"])
     state = f"{at}/state/"
     running.circuit.load({n.removeprefix(state): t for n, t in sections.items() if n.startswith(state)})
     running.circuit.faults.counts.update(facts["faults"])
@@ -131,11 +132,7 @@ def _restore_query(
     for name in _RUNNING:
         setattr(running, name, facts[name])
     running.restart = sections.get(f"{at}/restart")
-    database.queries[running.name] = Query(database, facts["text"], plan, running)
-
-
-def _fingerprint(plan: Node) -> str:
-    return hashlib.sha256(repr(plan).encode()).hexdigest()
+    database.queries[running.name] = Query(database, facts["text"], planned.plan, running)
 
 
 def _define(definition: Definition) -> dict[str, Any]:

@@ -6,10 +6,9 @@ __all__ = ["Settings", "settings_from"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from typing import Any
 
-from sash.errors import SashError
+from sash.catalog.arguments import check_settings, setting_refused
 from sash.optimizer import RULES
 
 
@@ -42,26 +41,18 @@ def settings_from(given: Mapping[str, Any], start: Settings | None = None) -> Se
     >>> settings_from({"allow_unbounded": True}).allow_unbounded
     True
     """
-    known = {field.name for field in fields(Settings)}
-    for name in given:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            meant = f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(sorted(known))}."
-            raise SashError("SASH-SESSION-005", f"There is no setting '{name}'.", remedy=meant)
+    check_settings(given, {field.name for field in fields(Settings)})
     settings = replace(start or Settings(), **given)
     for name in ("max_pending_changes", "max_late_rows"):
         value = getattr(settings, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise _refused(name, value, "Give a number of rows, not negative.")
+            raise setting_refused(name, value, "Give a number of rows, not negative.")
     for name in ("allow_unbounded", "wait_for_empty_streams"):
         if not isinstance(getattr(settings, name), bool):
-            raise _refused(name, getattr(settings, name), "Give True or False.")
+            raise setting_refused(name, getattr(settings, name), "Give True or False.")
     if not isinstance(settings.rules, (tuple, list)) or not all(map(callable, settings.rules)):
-        raise _refused("rules", settings.rules, "Give rules of sash.optimizer, in a tuple.")
+        raise setting_refused("rules", settings.rules, "Give rules of sash.optimizer, in a tuple.")
     if settings.watch is not None and not callable(settings.watch):
-        raise _refused("watch", settings.watch, "Give a function, or None.")
+        raise setting_refused("watch", settings.watch, "Give a function, or None.")
     return replace(settings, rules=tuple(settings.rules))
 
-
-def _refused(name: str, value: object, remedy: str) -> SashError:
-    return SashError("SASH-SESSION-005", f"The setting '{name}' cannot be {value!r}.", remedy=remedy)

@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sash.catalog.waiting import Waiting, lifetimes_of_rows
 from sash.lifetimes import Changes
-from sash.session.reorder import Waiting, lifetimes_of_rows
 
 
 def rows(ts: list[int], first: int = 0) -> Changes:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from sash.catalog.arguments import text_of
 from sash.catalog.clock import parse_duration
 from sash.catalog.columns import settle
 from sash.errors import SashError
@@ -18,7 +19,6 @@ from sash.language.expressions import Field
 from sash.language.scope import suggestion
 from sash.language.statements import StreamDefinition
 from sash.language.types import UnknownType, arrow_type, sql_name
-from sash.session.arguments import text_of
 
 
 def stream_definition(

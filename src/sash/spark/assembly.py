@@ -1,0 +1,89 @@
+"""From packs to results: one `mapInArrow` per stage, behind a shuffle by bucket.
+
+What a task of a stage does is small: it hands each bucket's packs to the host that keeps the bucket
+and passes on what comes back.
+"""
+
+from __future__ import annotations
+
+__all__ = ["assemble", "pack_frame"]
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sash.spark.failures import telling
+from sash.spark.pipeline import Pipeline
+from sash.spark.types import from_spark, spark_schema, to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PACKS = "bucket int, pack binary"
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def pack_frame(frame: DataFrame, pipeline: Pipeline, stream: str) -> DataFrame:
+    """The packs of a stream that comes as a DataFrame."""
+    return frame.select(*pipeline.columns(stream)).mapInArrow(_packing(pipeline, stream), _PACKS)
+
+
+def assemble(pipeline: Pipeline, packs: DataFrame) -> DataFrame:
+    """The rows of the result, from the packs of all streams."""
+    for stage in pipeline.stages:
+        packs = packs.coalesce(1) if pipeline.partitions == 1 else _by_bucket(packs, pipeline)
+        last = stage.number == len(pipeline.stages)
+        schema = spark_schema(pipeline.schema) if last else _PACKS
+        packs = packs.mapInArrow(_stepping(pipeline, stage.number, last), schema)
+    return packs
+
+
+def _by_bucket(packs: DataFrame, pipeline: Pipeline) -> DataFrame:
+    return packs.repartitionById(pipeline.partitions, "bucket")
+
+
+def _packing(pipeline: Pipeline, stream: str) -> Callable[[Batches], Batches]:
+    @telling
+    def pack(batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        from sash.spark.packing import Packer
+        from sash.spark.workers import settle
+
+        settle()
+        context = TaskContext.get()
+        assert context is not None
+        read = pipeline.columns(stream)
+        fields = [field for field in pipeline.stream(stream).definition.fields if field.name in read]
+        parts = [(stream, pa.Table.from_batches([from_spark(batch, fields)])) for batch in batches]
+        number = [spec.definition.name for spec in pipeline.streams].index(stream)
+        yield Packer(pipeline).pack(parts, (number, context.partitionId()))
+
+    return pack
+
+
+def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches], Batches]:
+    @telling
+    def step(batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        from sash.spark.hosts import ask
+        from sash.spark.keeper import Task
+        from sash.spark.workers import settle
+
+        settle()
+        context = TaskContext.get()
+        assert context is not None
+        run = context.getLocalProperty("spark.jobGroup.id") or ""  # one for each start of a query
+        number = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+        packs: dict[int, list[pa.Buffer]] = {}
+        for batch in batches:
+            for bucket, pack in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+                packs.setdefault(bucket, []).append(pack.as_buffer())
+        for bucket in sorted(packs):
+            given = ask(pipeline, Task(run, stage, bucket, number), packs[bucket])
+            yield to_spark(given) if last else given
+
+    return step

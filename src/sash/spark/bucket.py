@@ -1,0 +1,265 @@
+"""One bucket of a stage: the circuits, the rows that wait for time, the clocks.
+
+It takes the packs of a batch and gives answers, or packs for the next stage. All buckets see the
+same clocks, so all of them move to the same instant. What it gives is a function of its state and
+the packs: a batch that is played again gives the same again.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Bucket"]
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.catalog.clock import Clock, instant_column
+from sash.catalog.waiting import Waiting
+from sash.engine.circuit import Circuit
+from sash.engine.expressions import Faults
+from sash.engine.state.saving import changes_of, changes_table
+from sash.lifetimes import BEGINNING, Changes, Instant
+from sash.spark.packing import dealt, packed
+from sash.spark.packs import Clocks, Pack
+from sash.spark.pipeline import Pipeline, Root, Stage
+
+
+@dataclass
+class _Running:
+    """One circuit and the rows that wait for it, by flow or table."""
+
+    root: Root
+    circuit: Circuit
+    waiting: dict[str, Waiting]
+
+
+class Bucket:
+    """The state of one bucket, and its step."""
+
+    def __init__(self, pipeline: Pipeline, stage: Stage, number: int) -> None:
+        self.pipeline, self.stage, self.number = pipeline, stage, number
+        self.is_last = stage.number == len(pipeline.stages)
+        self.clocks = {
+            spec.definition.name: Clock(spec.definition.timed, spec.definition.lateness)
+            for spec in pipeline.streams
+        }
+        self.greatest = dict.fromkeys(self.clocks, BEGINNING)
+        self.rows = dict.fromkeys(self.clocks, 0)
+        self.late = dict.fromkeys(self.clocks, 0)
+        self.malformed = dict.fromkeys(self.clocks, 0)
+        self.changes = {root.name: 0 for root in stage.roots if root.is_query}
+        self.faults: dict[str, int] = {}
+        self.late_rows: list[tuple[str, Changes]] = []
+        """Late rows of the last batch, by stream, where they are to be kept."""
+        self._running = [self._started(root) for root in stage.roots]
+        self._next = {} if self.is_last else pipeline.stages[stage.number].flows
+        self._counted = self._first_flows()
+
+    def _started(self, root: Root) -> _Running:
+        circuit = Circuit(root.plan, edge=not root.is_query)
+        waiting = {flow.name: Waiting() for flow in root.flows}
+        for table in circuit.tables:
+            history = self.pipeline.tables[table.lower()]
+            waiting[table] = Waiting([history.since(self.pipeline.kind, BEGINNING)])
+        return _Running(root, circuit, waiting)
+
+    def _first_flows(self) -> set[str]:
+        """One flow per stream, in which its late rows are counted."""
+        first: dict[str, str] = {}
+        for name, flow in self.stage.flows.items():
+            (stream,) = Root("", flow, False).streams if self.stage.number == 1 else ("",)
+            first.setdefault(stream, name)
+        return set(first.values())
+
+    # A batch
+
+    def step(self, packs: Sequence[Pack]) -> pa.RecordBatch:
+        """Take the packs of a batch; give rows of the result, or packs for the next stage."""
+        packs = sorted(packs, key=lambda pack: pack.order)
+        self.late_rows = []
+        if self.stage.number == 1:
+            self._enter(packs)
+        else:
+            self._take(packs)
+        answers = [pack.answers for pack in packs if pack.answers is not None]
+        given: dict[str, Changes] = {}
+        for running in self._running:
+            self._move(running)
+            if running.root.is_query:
+                answers.append(self._answer(running))
+            else:
+                assert running.circuit.edge is not None
+                given[running.root.name] = running.circuit.edge.take()
+        whole = pa.Table.from_batches(answers, self.pipeline.schema).combine_chunks().to_batches()
+        batch = whole[0] if whole else None
+        if self.is_last:
+            return batch if batch is not None else _nothing(self.pipeline.schema)
+        return self._packs(given, batch)
+
+    def _enter(self, packs: Sequence[Pack]) -> None:
+        """Rows of streams: late ones out, the others wait; clocks move by what was seen."""
+        before = dict(self.clocks)
+        fresh = {name for pack in packs for name, seen in pack.seen.items() if seen.rows}
+        for name in fresh:
+            if before[name].idle:
+                before[name] = replace(before[name].advanced(self._reached_by(name)), idle=False)
+        self.clocks = dict(before)
+        for pack in packs:
+            for name, changes in pack.rows.items():
+                stream = self._stream(name)
+                on_time = changes.begin > before[stream].frontier
+                if not on_time.all():
+                    if name in self._counted:
+                        self.late[stream] += int(np.count_nonzero(~on_time))
+                        if self.pipeline.late is not None:
+                            self.late_rows.append((stream, changes.filter(~on_time)))
+                    changes = changes.filter(on_time)
+                self._wait(name, changes)
+            for name, seen in pack.seen.items():
+                self.rows[name] += seen.rows
+                self.malformed[name] += seen.malformed
+                if seen.greatest is not None:
+                    self.greatest[name] = max(self.greatest[name], seen.greatest)
+                    self.clocks[name] = self.clocks[name].seen(seen.greatest)
+            for cause, count in pack.faults.items():
+                self.faults[cause] = self.faults.get(cause, 0) + (count if self.number == 0 else 0)
+        self._controlled(packs, fresh)
+
+    def _controlled(self, packs: Sequence[Pack], fresh: set[str]) -> None:
+        """What the source said about time."""
+        idle = frozenset[str]().union(*(pack.control.idle for pack in packs)) - fresh
+        for name in idle:
+            rested = self.clocks[name].advanced(self.greatest[name])
+            self.clocks[name] = replace(rested, idle=True)
+        now = max((pack.control.now for pack in packs if pack.control.now is not None), default=None)
+        if now is not None and self.pipeline.kind == "timestamp":
+            for name, clock in self.clocks.items():
+                self.clocks[name] = clock.seen(now)
+        if any(pack.control.end for pack in packs):
+            end = max(self.greatest.values(), default=BEGINNING)
+            for name, clock in self.clocks.items():
+                self.clocks[name] = clock.advanced(end)
+
+    def _take(self, packs: Sequence[Pack]) -> None:
+        """Rows of the stage before: certain already, and with its clocks."""
+        for pack in packs:
+            for name, changes in pack.rows.items():
+                self._wait(name, changes)
+            for name, (frontier, idle) in (pack.clocks or {}).items():
+                moved = self.clocks[name].advanced(frontier)
+                self.clocks[name] = replace(moved, idle=idle)
+
+    def _stream(self, flow: str) -> str:
+        (stream,) = Root("", self.stage.flows[flow], False).streams
+        return stream
+
+    def _reached_by(self, stream: str) -> Instant:
+        """How far the queries over a stream have gone without it."""
+        reached = [r.circuit.frontier for r in self._running if stream in r.root.streams]
+        return max(reached, default=BEGINNING)
+
+    def _wait(self, flow: str, changes: Changes) -> None:
+        for running in self._running:
+            if flow in running.waiting:
+                running.waiting[flow].add(changes)
+
+    def _move(self, running: _Running) -> None:
+        clocks = [self.clocks[name] for name in running.root.streams]
+        awake = [clock.frontier for clock in clocks if not clock.idle]
+        frontier = min(awake) if awake else max(clock.frontier for clock in clocks)
+        if frontier <= running.circuit.frontier:
+            return
+        released = {name: waiting.release(frontier) for name, waiting in running.waiting.items()}
+        running.circuit.step(frontier, {n: rows for n, rows in released.items() if rows is not None})
+
+    def _answer(self, running: _Running) -> pa.RecordBatch:
+        """A query's changes in the columns of the whole result."""
+        table = running.circuit.output.take_changes()
+        self.changes[running.root.name] += table.num_rows
+        own = dict(zip(table.column_names[:-2], table.columns[:-2], strict=True))
+        own["query"] = pa.repeat(pa.scalar(running.root.name), table.num_rows)
+        own["at"] = instant_column(table.column(table.num_columns - 2), self.pipeline.kind)
+        own["change"] = table.column(table.num_columns - 1)
+        schema = self.pipeline.schema
+        columns = [own.get(f.name) for f in schema]
+        arrays = [
+            pa.nulls(table.num_rows, f.type) if column is None else column
+            for f, column in zip(schema, columns, strict=True)
+        ]
+        batches = pa.Table.from_arrays(arrays, schema=schema).combine_chunks().to_batches()
+        return batches[0] if batches else _nothing(schema)
+
+    def _packs(self, given: Mapping[str, Changes], answers: pa.RecordBatch | None) -> pa.RecordBatch:
+        """Packs for every bucket of the next stage; finished answers go along with the first."""
+        buckets = self.pipeline.buckets
+        rows: list[dict[str, Changes]] = [{} for _ in range(buckets)]
+        faults = Faults()
+        for name, changes in given.items():
+            for bucket, own in dealt(changes, self._next[name], buckets, self.number, faults):
+                rows[bucket][name] = own
+        clocks: Clocks = {name: (clock.frontier, clock.idle) for name, clock in self.clocks.items()}
+        here = (self.number,)
+        return packed([
+            Pack(here, own, clocks=clocks, answers=answers if bucket == self.number else None)
+            for bucket, own in enumerate(rows)
+        ])
+
+    # State
+
+    @property
+    def measures(self) -> dict[str, Any]:
+        """Counters, and what is held."""
+        held = [measure for running in self._running for measure in running.circuit.measure()]
+        faults = dict(self.faults)
+        for running in self._running:
+            for cause, count in running.circuit.faults.counts.items():
+                faults[cause] = faults.get(cause, 0) + count
+        return {
+            "rows": self.rows, "late": self.late, "malformed": self.malformed, "changes": self.changes,
+            "faults": faults, "state_rows": sum(one.rows for one in held),
+            "state_bytes": sum(one.nbytes for one in held),
+            "frontiers": {r.root.name: r.circuit.frontier for r in self._running if r.root.is_query},
+            "waiting": sum(len(w) for r in self._running for w in r.waiting.values()),
+        }  # fmt: skip
+
+    def save(self) -> dict[str, pa.Table]:
+        """All state as tables by name."""
+        facts = {
+            "clocks": {name: [clock.frontier, clock.idle] for name, clock in self.clocks.items()},
+            "greatest": self.greatest, "rows": self.rows, "late": self.late, "malformed": self.malformed,
+            "changes": self.changes, "faults": self.faults,
+            "counts": [dict(running.circuit.faults.counts) for running in self._running],
+        }  # fmt: skip
+        saved = {"facts": pa.table({"json": [json.dumps(facts)]})}
+        for i, running in enumerate(self._running):
+            saved |= {f"{i}/circuit/{name}": table for name, table in running.circuit.save().items()}
+            for name, waiting in running.waiting.items():
+                changes = waiting.everything()
+                if changes is not None:
+                    saved[f"{i}/waiting/{name}"] = changes_table(changes)
+        return saved
+
+    def load(self, saved: Mapping[str, pa.Table]) -> None:
+        """Go on from a saved state of the same pipeline."""
+        facts = json.loads(saved["facts"].column("json")[0].as_py())
+        for name, (frontier, idle) in facts["clocks"].items():
+            self.clocks[name] = replace(self.clocks[name], frontier=frontier, idle=idle)
+        for name in ("greatest", "rows", "late", "malformed", "changes", "faults"):
+            setattr(self, name, facts[name])
+        for i, running in enumerate(self._running):
+            start = f"{i}/circuit/"
+            running.circuit.load(
+                {n.removeprefix(start): table for n, table in saved.items() if n.startswith(start)}
+            )
+            running.circuit.faults.counts.update(facts["counts"][i])
+            for name in running.waiting:
+                table = saved.get(f"{i}/waiting/{name}")
+                running.waiting[name] = Waiting([] if table is None else [changes_of(table)])
+
+
+def _nothing(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)

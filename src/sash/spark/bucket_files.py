@@ -1,0 +1,229 @@
+"""What a bucket leaves on disk: a log of its batches, merged into a snapshot from time to time.
+
+| file | holds |
+| --- | --- |
+| `<batch>.step` | the packs of a batch, and the manifest as of that batch |
+| `<batch>.snapshot` | the bucket's state after that batch |
+
+A manifest names a snapshot (or none) and the batches to play after it. Files are written beside
+their place and renamed, so they are whole or not there, and never change. A log is merged when it
+outweighs the snapshot before it: what is written per batch follows what the batch brought, whatever
+the window holds. What a retained batch's manifest names is kept, everything older goes.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FORMAT", "BucketFiles", "Manifest"]
+
+import errno
+import json
+import os
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sash.errors import SashError
+from sash.spark.failpoints import failpoint
+
+FORMAT = 1
+_MAGIC = b"SASHSTEP"
+_HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
+_LEAST_LOG = 256 << 10
+"""A log of fewer bytes is not worth a merge."""
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Where a bucket stands after a batch: a snapshot, and the batches played since."""
+
+    batch: int
+    snapshot: int | None = None
+    snapshot_bytes: int = 0
+    log: tuple[int, ...] = ()
+    log_bytes: int = 0
+    measures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def oldest(self) -> int:
+        """The oldest batch of which a file is named."""
+        named = [*self.log[:1], *([] if self.snapshot is None else [self.snapshot])]
+        return min(named, default=self.batch)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the named files hold."""
+        return self.snapshot_bytes + self.log_bytes
+
+    def after(self, batch: int, nbytes: int, measures: Mapping[str, Any]) -> Manifest:
+        """With one more batch in the log."""
+        log = (*self.log, batch)
+        return Manifest(batch, self.snapshot, self.snapshot_bytes, log, self.log_bytes + nbytes, measures)
+
+    def merged(self, nbytes: int) -> Manifest:
+        """With everything in a new snapshot."""
+        return Manifest(self.batch, self.batch, nbytes, (), 0, self.measures)
+
+    @property
+    def wants_merge(self) -> bool:
+        """Whether the log outweighs the snapshot."""
+        return self.log_bytes > max(self.snapshot_bytes, _LEAST_LOG)
+
+
+class BucketFiles:
+    """The files of one bucket, in a folder of their own."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def newest(self, before: int) -> Manifest | None:
+        """The manifest of the last batch before the given one; None if there is none."""
+        batches = [batch for batch in self._batches() if batch < before]
+        return self.manifest(max(batches)) if batches else None
+
+    def manifest(self, batch: int) -> Manifest:
+        """The manifest as of a batch."""
+        return self._read_step(batch)[0]
+
+    def packs(self, batch: int) -> list[pa.Buffer]:
+        """The packs of a batch."""
+        return self._read_step(batch)[1]
+
+    def write_step(self, manifest: Manifest, packs: Sequence[pa.Buffer]) -> int:
+        """A batch's packs with the manifest as of that batch; how many bytes that takes."""
+        header = {
+            "snapshot": manifest.snapshot, "snapshot_bytes": manifest.snapshot_bytes,
+            "log": list(manifest.log), "log_bytes": manifest.log_bytes, "measures": dict(manifest.measures),
+            "sizes": [pack.size for pack in packs],
+        }  # fmt: skip
+        written = self._write(self._step(manifest.batch), header, packs)
+        failpoint("step-written")
+        return written
+
+    def write_snapshot(self, batch: int, tables: Mapping[str, pa.Table]) -> int:
+        """The state after a batch; how many bytes it takes."""
+        bodies = []
+        for table in tables.values():
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
+                writer.write_table(table)
+            bodies.append(sink.getvalue())
+        header = {"names": list(tables), "sizes": [body.size for body in bodies]}
+        failpoint("merging")
+        return self._write(self._snapshot(batch), header, bodies)
+
+    def read_snapshot(self, batch: int) -> dict[str, pa.Table]:
+        """The state that `write_snapshot` wrote."""
+        header, bodies = self._read(self._snapshot(batch))
+        tables = [pa.ipc.open_stream(body).read_all() for body in bodies]
+        return dict(zip(header["names"], tables, strict=True))
+
+    def clean(self, manifest: Manifest) -> None:
+        """Remove what is older than anything the manifest, the oldest retained one, names."""
+        for name in os.listdir(self.folder):
+            batch, _, _ = name.partition(".")
+            if (batch.isdigit() and int(batch) < manifest.oldest) or _is_orphan(name, manifest.batch):
+                with suppress(FileNotFoundError):
+                    os.unlink(self.folder / name)
+                failpoint("cleaning")
+
+    def _batches(self) -> list[int]:
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return [int(n.removesuffix(".step")) for n in names if n.endswith(".step") and n[0].isdigit()]
+
+    def _step(self, batch: int) -> Path:
+        return self.folder / f"{batch}.step"
+
+    def _snapshot(self, batch: int) -> Path:
+        return self.folder / f"{batch}.snapshot"
+
+    def _write(self, path: Path, header: Mapping[str, Any], bodies: Sequence[pa.Buffer]) -> int:
+        text = json.dumps({**header, "checksums": [zlib.crc32(body) for body in bodies]}).encode()
+        temporary = self.folder / f".{path.name}.{os.getpid()}.part"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with open(temporary, "wb") as file:
+                file.write(_HEADER.pack(_MAGIC, FORMAT, zlib.crc32(text), len(text)))
+                file.write(text)
+                for body in bodies:
+                    file.write(body)
+            os.replace(temporary, path)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(temporary)
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            why = "the disk is full" if full else error.strerror or str(error)
+            raise SashError(
+                "SASH-SPARK-080",
+                f"The state '{path}' could not be written: {why}.",
+                remedy="Make room under the checkpoint and start again: it goes on from the last batch."
+                if full
+                else "Choose a checkpoint that every executor can write to.",
+            ) from error
+        return int(_HEADER.size + len(text) + sum(body.size for body in bodies))
+
+    def _read_step(self, batch: int) -> tuple[Manifest, list[pa.Buffer]]:
+        header, packs = self._read(self._step(batch))
+        manifest = Manifest(
+            batch, header["snapshot"], header["snapshot_bytes"], tuple(header["log"]), header["log_bytes"],
+            header["measures"],
+        )  # fmt: skip
+        return manifest, packs
+
+    def _read(self, path: Path) -> tuple[dict[str, Any], list[pa.Buffer]]:
+        """A file's header and bodies, every byte checked."""
+        try:
+            with pa.memory_map(str(path)) as file:
+                content = file.read_buffer()
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(path, f"it cannot be read ({error})") from error
+        if content.size < _HEADER.size:
+            raise _damaged(path, "it is cut short")
+        magic, format_, checksum, length = _HEADER.unpack(content[: _HEADER.size])
+        if magic != _MAGIC:
+            raise _damaged(path, "it is not a file of Sash")
+        if format_ > FORMAT:
+            raise SashError(
+                "SASH-SPARK-082",
+                f"The state '{path}' has format {format_}, and this Sash reads formats up to {FORMAT}.",
+                remedy="Go on with the newer Sash that wrote it.",
+            )
+        if content.size < _HEADER.size + length:
+            raise _damaged(path, "it is cut short")
+        text = content.slice(_HEADER.size, length)
+        if zlib.crc32(text) != checksum:
+            raise _damaged(path, "its header does not match its checksum")
+        header: dict[str, Any] = json.loads(bytes(text))
+        if content.size != _HEADER.size + length + sum(header["sizes"]):
+            raise _damaged(path, "it is cut short")
+        bodies = []
+        at = _HEADER.size + length
+        for size, expected in zip(header["sizes"], header["checksums"], strict=True):
+            bodies.append(content.slice(at, size))
+            at += size
+            if zlib.crc32(bodies[-1]) != expected:
+                raise _damaged(path, "its content does not match its checksum")
+        return header, bodies
+
+
+def _is_orphan(name: str, batch: int) -> bool:
+    """Whether a file was begun, by a task that died, for a batch that is long done."""
+    parts = name.split(".")
+    return parts[-1] == "part" and parts[1].isdigit() and int(parts[1]) <= batch
+
+
+def _damaged(path: Path, why: str) -> SashError:
+    return SashError(
+        "SASH-SPARK-081",
+        f"The state '{path}' is damaged: {why}.",
+        remedy="Put back a copy of the whole checkpoint, or start with a new one.",
+    )

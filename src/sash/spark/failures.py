@@ -1,0 +1,155 @@
+"""Errors on their way from a Python worker through Spark to the user.
+
+Spark hands on the text of a worker's traceback and nothing else. `telling` leaves the parts of a
+SashError in that text as one line of JSON; `sash_error` finds them, and makes of everything else one
+SashError with the cause in short.
+"""
+
+from __future__ import annotations
+
+__all__ = ["find", "sash_error", "telling"]
+
+import functools
+import json
+import re
+from collections.abc import Callable, Generator, Iterator
+from inspect import isgeneratorfunction
+from typing import Any, ParamSpec, TypeVar, cast
+
+from sash.errors import Place, SashError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MARK = "sash-error "
+_NOTE = re.compile(rf"{_MARK}(\{{.*\}})\s*$", re.MULTILINE)
+_PLAIN = re.compile(r"SashError: (SASH-[A-Z]+-\d{3}): (.+)$", re.MULTILINE)
+_CLASS = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
+_NO_SASH = re.compile(r"No module named '(sash|numba|pyarrow|numpy|sqlglot)(?:\.[\w.]+)?'")
+_LONGEST = 300
+
+
+def telling(function: Callable[P, T]) -> Callable[P, T]:
+    """The function (or generator), whose SashErrors can be found again in the text of their traceback.
+
+    >>> @telling
+    ... def fail():
+    ...     raise SashError("SASH-DATA-001", "Row 1 is odd. Very.", remedy="Mend it.")
+    >>> import traceback
+    >>> try:
+    ...     fail()
+    ... except SashError:
+    ...     find(traceback.format_exc()).message
+    'Row 1 is odd. Very.'
+    """
+    if isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def generating(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
+            try:
+                yield from cast(Generator[Any, None, None], function(*args, **kwargs))
+            except SashError as error:
+                _note(error)
+                raise
+
+        return cast(Callable[P, T], generating)
+
+    @functools.wraps(function)
+    def calling(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except SashError as error:
+            _note(error)
+            raise
+
+    return calling
+
+
+def _note(error: SashError) -> None:
+    place = error.place
+    facts = {
+        "code": error.code, "message": error.message, "remedy": error.remedy,
+        "place": None if place is None else [place.text, place.start, place.end],
+    }  # fmt: skip
+    note = _MARK + json.dumps(facts)
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def find(text: str) -> SashError | None:
+    """The SashError in the text of a traceback: the parts that `telling` left, or else what it printed.
+
+    >>> find("... sash.errors.SashError: SASH-DATA-001: Row 1 is odd. Mend it.").remedy
+    'Mend it.'
+    """
+    noted = _NOTE.search(text)
+    if noted is not None:
+        try:
+            facts = json.loads(noted[1])
+            place = None if facts["place"] is None else Place(*facts["place"])
+            return SashError(facts["code"], facts["message"], remedy=facts["remedy"], place=place)
+        except (ValueError, KeyError, TypeError):  # cut short on its way
+            pass
+    plain = _PLAIN.search(text)
+    if plain is None:
+        return None
+    message, _, remedy = plain[2].strip().partition(". ")
+    return SashError(plain[1], f"{message.removesuffix('.')}.", remedy=remedy or "See the message.")
+
+
+def sash_error(error: BaseException) -> SashError:
+    """The one error that a user should see for what Spark raised; Spark's own is its cause."""
+    if isinstance(error, SashError):
+        return error
+    text = str(error)
+    found = find(text) or _known(text)
+    if found is None:
+        found = SashError(
+            "SASH-SPARK-040",
+            f"Spark could not go on: {_short(text)}",
+            remedy="Mend the cause and start again with the same checkpoint; Spark's own error is behind "
+            "this one (its __cause__).",
+        )
+    found.__cause__ = error
+    return found
+
+
+def _known(text: str) -> SashError | None:
+    """Failures of Spark that have a cause one can name."""
+    if missing := _NO_SASH.search(text):
+        return SashError(
+            "SASH-SPARK-041",
+            f"A Python worker of Spark has no module '{missing[1]}'.",
+            remedy="Install Sash in the Python of every executor, or let PYSPARK_PYTHON name one that has "
+            "it; docs/operations.md tells how.",
+        )
+    if "No space left on device" in text or "Disk quota exceeded" in text:
+        return SashError(
+            "SASH-SPARK-044",
+            "A disk is full: Spark or Sash could not write.",
+            remedy="Make room and start again with the same checkpoint; nothing is lost or doubled.",
+        )
+    if "DATA_SOURCE_NOT_FOUND" in text:
+        named = re.search(r"Failed to find the data source: ?\[?`?([\w.$-]+)", text)
+        return SashError(
+            "SASH-SPARK-045",
+            f"Spark has no data source '{named[1].rstrip('.') if named else 'of that name'}'.",
+            remedy="Correct the format, or add its package with spark.jars.packages.",
+        )
+    return None
+
+
+def _short(text: str) -> str:
+    """The sentence of a long text that names the cause: the last exception of a Python traceback, or
+    the first line."""
+    text = text.split("=== Streaming Query ===")[0]
+    causes = _CLASS.findall(text)
+    if "Traceback (most recent call last)" in text and causes:
+        kind, what = causes[-1]
+        line = f"{kind}: {what}" if what else kind
+    else:
+        after = re.sub(r"^\[STREAM_FAILED\].*?terminated with exception: ", "", text.strip(), flags=re.DOTALL)
+        lines = after.strip().splitlines()
+        line = lines[0] if lines else "it gave no reason"
+    line = re.sub(r"( SQLSTATE: \w+)+$", "", line.strip()).rstrip(".")
+    return (line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "...") + "."

@@ -1,0 +1,120 @@
+"""Where the rows of streams and tables come from: Sash's own reader, any source of Spark, a DataFrame."""
+
+from __future__ import annotations
+
+__all__ = ["Feed", "frame_feed", "option_feed", "table_rows"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sash.catalog.schema import stream_definition
+from sash.errors import SashError
+from sash.language.expressions import Field
+from sash.language.statements import StreamDefinition, TableDefinition
+from sash.language.types import sql_name
+from sash.spark.failures import sash_error
+from sash.spark.pipeline import StreamSpec
+from sash.spark.read_options import reads_itself
+from sash.spark.types import from_spark, spark_schema, stream_fields
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A stream as a pipeline takes it: files that Sash reads itself, a frame, or nothing yet."""
+
+    spec: StreamSpec
+    frame: DataFrame | None = None
+
+    @property
+    def definition(self) -> StreamDefinition:
+        """The stream."""
+        return self.spec.definition
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether there is a source."""
+        return self.frame is not None or self.spec.format is not None
+
+
+def frame_feed(name: str, frame: DataFrame, time: str, lateness: object) -> Feed:
+    """A streaming DataFrame as a stream with its columns."""
+    if not frame.isStreaming:
+        raise SashError(
+            "SASH-SPARK-046",
+            f"The DataFrame for stream '{name}' is not a streaming one.",
+            remedy="Make it with spark.readStream, or load it as a table: CREATE TABLE ... WITH (...).",
+        )
+    fields = stream_fields(frame.schema)
+    schema = pa.schema([(field.name, field.type) for field in fields])
+    return Feed(StreamSpec(stream_definition(name, schema, time, lateness)), frame)
+
+
+def option_feed(spark: SparkSession, definition: StreamDefinition) -> Feed:
+    """The source that WITH (format = ..., ...) names, if it names one."""
+    options = dict(definition.options)
+    format = options.pop("format", None)
+    if format is None:
+        if options:
+            raise SashError(
+                "SASH-SPARK-047",
+                f"Stream '{definition.name}' has options, but no format.",
+                remedy="Add format = 'parquet', 'csv', 'json', 'kafka' or another source of Spark's to WITH.",
+            )
+        return Feed(StreamSpec(definition))
+    if reads_itself(format, options):
+        return Feed(StreamSpec(definition, format.lower(), options))
+    return Feed(StreamSpec(definition), _loaded(spark, definition, format, options))
+
+
+def _loaded(
+    spark: SparkSession, definition: StreamDefinition, format: str, options: Mapping[str, str]
+) -> DataFrame:
+    """The stream's columns from one of Spark's sources, by name; some sources have a schema of their own."""
+    reader = spark.readStream.format(format).options(**options)
+    wanted = spark_schema(definition.fields)
+    try:
+        try:
+            frame = reader.schema(wanted).load()
+        except Exception as error:
+            if "user-specified schema" not in str(error) and "USER_SPECIFIED_SCHEMA" not in str(error):
+                raise
+            frame = spark.readStream.format(format).options(**options).load()
+    except Exception as error:
+        raise sash_error(error) from error
+    known = {field.name.lower(): field for field in stream_fields(frame.schema)}
+    for field in definition.fields:
+        found = known.get(field.name.lower())
+        if found is None:
+            raise _unfit(definition, field, f"is not there; it has {', '.join(map(repr, frame.columns))}")
+        if found.type != field.type:
+            raise _unfit(definition, field, f"is {sql_name(found.type)} there, not {sql_name(field.type)}")
+    return frame.select(*(f"`{field.name}`" for field in definition.fields))
+
+
+def _unfit(definition: StreamDefinition, field: Field, what: str) -> SashError:
+    return SashError(
+        "SASH-SPARK-048",
+        f"Column '{field.name}' of stream '{definition.name}' does not fit its source: it {what}.",
+        remedy="Correct CREATE STREAM, or give a DataFrame with the right columns to create_stream().",
+    )
+
+
+def table_rows(spark: SparkSession, definition: TableDefinition) -> pa.RecordBatch | None:
+    """The rows that a table's WITH (format = ..., path = ...) names, as of now; None if it names none."""
+    options = dict(definition.options)
+    format = options.pop("format", None)
+    if format is None:
+        return None
+    try:
+        frame = spark.read.format(format).schema(spark_schema(definition.fields)).options(**options).load()
+        rows = frame.select(*(f"`{field.name}`" for field in definition.fields)).toArrow()
+    except Exception as error:
+        raise sash_error(error) from error
+    columns = [pa.concat_arrays(c.chunks) if c.num_chunks else pa.array([], c.type) for c in rows.columns]
+    return from_spark(pa.RecordBatch.from_arrays(columns, names=rows.column_names), definition.fields)

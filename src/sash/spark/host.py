@@ -1,0 +1,151 @@
+"""The host: a process on each node that keeps buckets in memory between batches.
+
+Spark hands a bucket's rows to whichever Python worker is free, so a worker's own memory is of little
+use from batch to batch. A worker therefore passes the packs on, over a local socket, to the host that
+keeps the bucket. Hosts are started by the first worker that needs one and end by themselves when the
+executor's Python daemon has gone.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main", "receive", "send"]
+
+import gc
+import os
+import pickle
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+
+from sash.errors import SashError
+from sash.spark.keeper import Keeper
+
+_SIZES = struct.Struct("<IQ")
+_SILENCE = 900.0
+"""Seconds after which a query that asks for nothing is forgotten."""
+
+
+def send(connection: socket.socket, message: object, buffers: Sequence[pa.Buffer] = ()) -> None:
+    """A message and raw buffers."""
+    text = pickle.dumps((message, [buffer.size for buffer in buffers]))
+    connection.sendall(_SIZES.pack(len(text), sum(buffer.size for buffer in buffers)) + text)
+    for buffer in buffers:
+        connection.sendall(buffer)
+
+
+def receive(connection: socket.socket) -> tuple[Any, list[pa.Buffer]]:
+    """What `send` sent; EOFError when the other side has gone."""
+    length, total = _SIZES.unpack(_exactly(connection, _SIZES.size))
+    message, sizes = pickle.loads(_exactly(connection, length))
+    content = pa.py_buffer(_exactly(connection, total))
+    buffers = []
+    at = 0
+    for size in sizes:
+        buffers.append(content.slice(at, size))
+        at += size
+    return message, buffers
+
+
+def _exactly(connection: socket.socket, size: int) -> bytearray:
+    data = bytearray(size)
+    view = memoryview(data)
+    while len(view):
+        count = connection.recv_into(view)
+        if not count:
+            raise EOFError("the other side has gone")
+        view = view[count:]
+    return data
+
+
+class _Host:
+    def __init__(self) -> None:
+        self._keepers: dict[str, Keeper] = {}
+        self._lock = threading.Lock()
+
+    def serve(self, connection: socket.socket) -> None:
+        """Answer one worker until it goes."""
+        with connection, suppress(EOFError, ConnectionError):
+            while True:
+                message, buffers = receive(connection)
+                try:
+                    answer, given = self._answer(message, buffers)
+                except SashError as error:
+                    answer, given = ("refused", error), ()
+                except BaseException:
+                    answer, given = ("failed", traceback.format_exc()), ()
+                send(connection, answer, given)
+
+    def _answer(self, message: Any, buffers: Sequence[pa.Buffer]) -> tuple[object, Sequence[pa.Buffer]]:
+        digest, pipeline, task = message
+        with self._lock:
+            if pipeline is not None:
+                self._keepers.setdefault(digest, Keeper(pickle.loads(pipeline)))
+            keeper = self._keepers.get(digest)
+            if keeper is None:
+                return "unknown", ()
+            keeper.used = time.monotonic()
+            self._forget(keeper, task.run)
+        given = keeper.step(task, buffers)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, given.schema) as writer:
+            writer.write_batch(given)
+        return "given", (sink.getvalue(),)
+
+    def _forget(self, current: Keeper, run: str) -> None:
+        """Leave nothing behind of queries that were started again, or have long been silent.
+
+        What is needed after all is made again from disk.
+        """
+        current.forget_other_runs(run)
+        for digest, keeper in list(self._keepers.items()):
+            replaced = keeper is not current and keeper.checkpoint == current.checkpoint
+            if replaced or time.monotonic() - keeper.used > _SILENCE:
+                del self._keepers[digest]
+
+
+def main(path: str, guardian: int) -> None:
+    """Serve at a socket until the guardian process has gone."""
+    host = _Host()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen()
+    listener.settimeout(0.5)
+    gc.collect()
+    gc.freeze()
+    try:
+        while _lives(guardian):
+            with suppress(TimeoutError):
+                connection, _ = listener.accept()
+                connection.settimeout(None)
+                threading.Thread(target=host.serve, args=(connection,), daemon=True).start()
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+        folder = os.path.dirname(path)
+        with suppress(OSError):  # the last host leaves nothing behind
+            os.rmdir(folder)
+            os.unlink(f"{folder}.lock")
+
+
+def _lives(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process, 0)
+            return not os.path.isdir("/proc/self")
+        return False
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
+    os._exit(0)  # threads that serve workers which have gone need no farewell

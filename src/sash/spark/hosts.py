@@ -1,0 +1,125 @@
+"""A worker's way to the hosts of its node: found by their sockets, started if they are not there."""
+
+from __future__ import annotations
+
+__all__ = ["ask"]
+
+import fcntl
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pyarrow as pa
+
+from sash.errors import SashError
+from sash.spark.host import receive, send
+from sash.spark.keeper import Task
+from sash.spark.pipeline import Pipeline
+
+_START_SECONDS = 60.0
+
+_connections: dict[str, socket.socket] = {}
+
+
+def ask(pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> pa.RecordBatch:
+    """Let the host that keeps a bucket take a batch; give what the bucket gives.
+
+    A host that died is started again, and makes the bucket anew from disk.
+    """
+    path = _socket_path(task.bucket % pipeline.partitions % pipeline.hosts)
+    for attempt in range(3):
+        try:
+            return _asked(path, pipeline, task, packs)
+        except (EOFError, ConnectionError) as error:
+            _forget(path)
+            if attempt == 2:
+                raise SashError(
+                    "SASH-SPARK-083",
+                    f"The process that keeps bucket {task.bucket} died again and again.",
+                    remedy="Look whether the node has memory enough for the windows: explain() tells what "
+                    "they hold.",
+                ) from error
+    raise AssertionError("unreachable")
+
+
+def _asked(path: str, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> pa.RecordBatch:
+    connection = _connection(path)
+    send(connection, (pipeline.digest, None, task), packs)
+    answer, given = receive(connection)
+    if answer == "unknown":
+        send(connection, (pipeline.digest, pickle.dumps(pipeline), task), packs)
+        answer, given = receive(connection)
+    if answer == "given":
+        with pa.ipc.open_stream(given[0]) as reader:
+            return reader.read_next_batch()
+    what, reason = answer
+    raise reason if what == "refused" else SashError(
+        "SASH-SPARK-084",
+        f"Bucket {task.bucket} of stage {task.stage} failed in batch {task.batch}: {_last_line(reason)}.",
+        remedy="Nothing is lost: the batch is played again at the next start. Please report it.\n" + reason,
+    )
+
+
+def _last_line(trace: str) -> str:
+    return trace.strip().splitlines()[-1]
+
+
+def _socket_path(number: int) -> str:
+    """Where the host of that number listens; its folder belongs to the executor's Python daemon."""
+    folder = os.path.join(tempfile.gettempdir(), f"sash-{os.getuid()}-{os.getppid()}")
+    return os.path.join(folder, f"{number}.sock")
+
+
+def _connection(path: str) -> socket.socket:
+    if path not in _connections:
+        _connections[path] = _connected(path) or _start(path)
+    return _connections[path]
+
+
+def _forget(path: str) -> None:
+    connection = _connections.pop(path, None)
+    if connection is not None:
+        connection.close()
+
+
+def _connected(path: str) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+def _start(path: str) -> socket.socket:
+    """Start a host, one worker at a time, and wait until it listens."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        connection = _connected(path)
+        if connection is not None:
+            return connection
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        command = [sys.executable, "-m", "sash.spark.host", path, str(os.getppid())]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and process.poll() is None:
+            connection = _connected(path)
+            if connection is not None:
+                return connection
+            time.sleep(0.02)
+    raise SashError(
+        "SASH-SPARK-085",
+        "The process that keeps the windows did not start.",
+        remedy="Look into the executor's log; Sash and its libraries must be installed for "
+        f"{sys.executable} there.",
+    )

@@ -1,0 +1,192 @@
+"""JSON lines: one object per line; a field that is not there is NULL.
+
+Arrow reads lines that are objects whose fields are of the stream's types. Those around a line that
+is not are read by Python with Spark's rules, so that a bad line costs itself alone.
+"""
+
+from __future__ import annotations
+
+__all__ = ["read"]
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as arrow_json
+from pyarrow import types
+
+from sash.catalog.columns import Misfit, from_values
+from sash.engine.values import Mask
+from sash.language.expressions import Field
+from sash.spark.content import Content, settled
+from sash.spark.read_options import ReadOptions
+from sash.spark.text_cells import as_utf8, halves, read_cells
+
+_BLOCK = 16 << 20
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SPECIAL = {"NaN", "Infinity", "+Infinity", "-Infinity", "INF", "+INF", "-INF"}
+
+
+class _Number(str):
+    """A number as it was written."""
+
+
+_DECODER = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+
+
+def read(data: bytes, fields: Sequence[Field], options: ReadOptions) -> Content:
+    """The rows of a file."""
+    data = as_utf8(data, options.encoding)
+    if not data.strip():
+        return Content(pa.schema([pa.field(one.name, one.type) for one in fields]).empty_table())
+    columns, marked = _columns(data, fields, options)
+    return settled(pa.Table.from_arrays(columns, names=[one.name for one in fields]), marked, options.mode)
+
+
+def _columns(data: bytes, fields: Sequence[Field], options: ReadOptions) -> tuple[list[pa.Array], Mask]:
+    table = _by_arrow(data, fields)
+    if table is not None:
+        return _from_table(table, fields, options)
+    if (two := halves(data)) is None:
+        return _by_python(data, fields, options)
+    (left, left_marked), (right, right_marked) = (_columns(half, fields, options) for half in two)
+    columns = [pa.concat_arrays(pair) for pair in zip(left, right, strict=True)]
+    return columns, np.concatenate([left_marked, right_marked])
+
+
+def _from_table(
+    table: pa.Table, fields: Sequence[Field], options: ReadOptions
+) -> tuple[list[pa.Array], Mask]:
+    columns, marked = [], np.zeros(len(table), bool)
+    for one in fields:
+        column = table.column(one.name)
+        values = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        if types.is_binary(one.type):
+            values, bad = _cells(values.to_pylist(), one.type, options)
+        elif values.type != one.type:
+            values, bad = read_cells(values, one.type, options)
+        else:
+            bad = np.zeros(len(values), bool)
+        columns.append(values)
+        marked |= bad
+    return columns, marked
+
+
+def _by_arrow(data: bytes, fields: Sequence[Field]) -> pa.Table | None:
+    """The columns, those that are written as text still as text; None if Arrow refuses the file."""
+    schema = pa.schema([pa.field(one.name, _written_as(one.type)) for one in fields])
+    try:
+        table = arrow_json.read_json(
+            pa.py_buffer(data),
+            read_options=arrow_json.ReadOptions(use_threads=False, block_size=_BLOCK),
+            parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+        table.validate(full=True)  # Arrow's parser lets decimals through that are too long for their type
+    except pa.ArrowException:
+        return None
+    return table if len(table) == _count_lines(data) else None
+
+
+def _count_lines(data: bytes) -> int:
+    """Lines that are not blank: Arrow would also take several objects of one line."""
+    ends = data.count(b"\n")
+    if b"\n\n" in data or b"\r" in data or b" \n" in data:
+        return sum(1 for line in data.split(b"\n") if line.strip())
+    return ends - data.startswith(b"\n") + (not data.endswith(b"\n"))
+
+
+def _written_as(type_: pa.DataType) -> pa.DataType:
+    text = types.is_timestamp(type_) or types.is_date(type_) or types.is_binary(type_)
+    return pa.string() if text else type_
+
+
+def _by_python(data: bytes, fields: Sequence[Field], options: ReadOptions) -> tuple[list[pa.Array], Mask]:
+    objects = [one for line in data.split(b"\n") if line.strip() for one in _objects(line)]
+    columns, marked = [], np.fromiter((one is None for one in objects), bool, len(objects))
+    for one in fields:
+        given = [None if row is None else row.get(one.name) for row in objects]
+        values, bad = _cells(given, one.type, options)
+        columns.append(values)
+        marked |= bad
+    return columns, marked
+
+
+def _objects(line: bytes) -> list[dict[str, Any] | None]:
+    """What a line begins with: an object, the objects of an array, or None for what is neither."""
+    try:
+        parsed, _ = _DECODER.raw_decode(line.decode().strip())
+    except (ValueError, RecursionError):
+        return [None]
+    if isinstance(parsed, list) and all(isinstance(each, dict) for each in parsed):
+        return [*parsed]
+    return [parsed if isinstance(parsed, dict) else None]
+
+
+def _cells(values: Sequence[Any], type_: pa.DataType, options: ReadOptions) -> tuple[pa.Array, Mask]:
+    """Values as JSON has them, as a column, and which of them are not of its type."""
+    if types.is_nested(type_) or types.is_binary(type_):
+        read = [_nested(value, type_) for value in values]
+        column = pa.array(read, type_)
+        bad = [value is not None and cell is None for value, cell in zip(values, read, strict=True)]
+        return column, np.array(bad, bool)
+    texts = [None if value is None else _text(value, type_) for value in values]
+    lost = [value is not None and text is None for value, text in zip(values, texts, strict=True)]
+    column, unread = read_cells(pa.array(texts, pa.string()), type_, options)
+    return column, np.array(lost, bool) | unread
+
+
+def _text(value: Any, type_: pa.DataType) -> str | None:
+    """The text from which a value of the type is read; None if JSON has another kind of value there."""
+    number = isinstance(value, _Number)
+    if types.is_string(type_):
+        if isinstance(value, str):
+            return value.encode("utf-8", errors="replace").decode("utf-8")
+        return json.dumps(_plain(value))
+    if types.is_boolean(type_):
+        return str(value).lower() if isinstance(value, bool) else None
+    if types.is_integer(type_):
+        return str(value) if number and value not in _SPECIAL else None
+    if types.is_floating(type_):
+        special = isinstance(value, str) and value in _SPECIAL
+        return str(value).replace("INF", "Infinity") if number or special else None
+    if types.is_decimal(type_):
+        return str(value) if isinstance(value, str) else None
+    if number:
+        return None if types.is_date(type_) else _since_1970(value)
+    return str(value) if isinstance(value, str) else None
+
+
+def _since_1970(number: str) -> str | None:
+    """Spark's meaning of a number for a TIMESTAMP: seconds."""
+    try:
+        return (_EPOCH + timedelta(seconds=int(number))).isoformat()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _nested(value: Any, type_: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if types.is_binary(type_):
+        try:
+            return base64.b64decode(value, validate=True) if isinstance(value, str) else None
+        except (binascii.Error, ValueError):
+            return None
+    column = from_values([_plain(value)], type_)
+    return None if isinstance(column, Misfit) else column[0].as_py()
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as Python has them, at any depth."""
+    if isinstance(value, _Number):
+        return int(value) if value.lstrip("-").isdigit() else float(value)
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value

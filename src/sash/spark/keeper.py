@@ -1,0 +1,159 @@
+"""Keeps the buckets of a node between batches: in memory where they stand right, else from disk.
+
+A batch starts from the state after the last batch before it. If the bucket in memory stands exactly
+there it goes on at once; otherwise (a task was played again, the node is new, the query was started
+again) it is rebuilt from its snapshot and the batches since. Either way the batch gives the same.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Keeper", "Task"]
+
+import os
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sash.lifetimes import Changes
+from sash.spark.bucket import Bucket
+from sash.spark.bucket_files import BucketFiles, Manifest
+from sash.spark.packs import Pack, read_pack
+from sash.spark.pipeline import Pipeline
+from sash.spark.types import spark_arrow_schema
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which bucket is to take which batch. `run` tells one start of a Spark query from another."""
+
+    run: str
+    stage: int
+    bucket: int
+    batch: int
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """The bucket without the batch."""
+        return self.run, self.stage, self.bucket
+
+
+@dataclass
+class _Kept:
+    """A bucket in memory, and where it stands."""
+
+    bucket: Bucket
+    manifest: Manifest | None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    past: deque[Manifest] = field(default_factory=deque)
+    """Manifests of the batches that are retained, as far as known."""
+
+
+class Keeper:
+    """The buckets of one process."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._kept: dict[tuple[str, int, int], _Kept] = {}
+        self._lock = threading.Lock()
+        self.checkpoint = pipeline.checkpoint
+        self.used = monotonic()
+        """When it was last asked for anything."""
+        self.rebuilt = 0
+        """How many times a bucket was made from disk."""
+
+    def forget_other_runs(self, run: str) -> None:
+        """Let go of buckets of earlier starts of the query."""
+        with self._lock:
+            for place in [place for place in self._kept if place[0] != run]:
+                del self._kept[place]
+
+    def files(self, stage: int, bucket: int) -> BucketFiles:
+        """Where a bucket's files are."""
+        return BucketFiles(Path(self._pipeline.checkpoint) / "sash" / "state" / f"{stage}-{bucket}")
+
+    def step(self, task: Task, data: Sequence[pa.Buffer]) -> pa.RecordBatch:
+        """Let a bucket take a batch, durably; give what it gives."""
+        with self._lock:
+            kept = self._kept.setdefault(task.place, _Kept(self._fresh(task), None))
+        with kept.lock:
+            files = self.files(task.stage, task.bucket)
+            self._stand_before(kept, task, files)
+            manifest = kept.manifest
+            kept.manifest = _NOWHERE  # half a step is no state to go on from
+            given = kept.bucket.step([self._pack(one, task.stage) for one in data])
+            self._keep_late(kept.bucket, task)
+            kept.manifest = self._record(kept, manifest, task, data, files)
+            self._clean(kept, files)
+            return given
+
+    def _fresh(self, task: Task) -> Bucket:
+        return Bucket(self._pipeline, self._pipeline.stages[task.stage - 1], task.bucket)
+
+    def _pack(self, data: pa.Buffer, stage: int) -> Pack:
+        flows = self._pipeline.stages[stage - 1].flows
+        schemas = {n: pa.schema([(f.name, f.type) for f in flow.schema]) for n, flow in flows.items()}
+        return read_pack(data, schemas, self._pipeline.schema)
+
+    def _stand_before(self, kept: _Kept, task: Task, files: BucketFiles) -> None:
+        """Make the bucket stand where the batch starts."""
+        here = None if kept.manifest is None else kept.manifest.batch
+        if here == task.batch - 1:
+            return
+        there = files.newest(task.batch)
+        if here == (None if there is None else there.batch):
+            return
+        kept.bucket, kept.manifest, kept.past = self._fresh(task), there, deque()
+        if there is None:
+            return
+        self.rebuilt += 1
+        if there.snapshot is not None:
+            kept.bucket.load(files.read_snapshot(there.snapshot))
+        for batch in there.log:
+            kept.bucket.step([self._pack(one, task.stage) for one in files.packs(batch)])
+
+    def _keep_late(self, bucket: Bucket, task: Task) -> None:
+        """Write late rows where they were asked for; a batch that is played again writes the same again."""
+        by_stream: dict[str, list[Changes]] = {}
+        for stream, changes in bucket.late_rows:
+            by_stream.setdefault(stream, []).append(changes)
+        for stream, parts in by_stream.items():
+            fields = self._pipeline.stream(stream).definition.fields
+            schema = spark_arrow_schema(pa.schema([(field.name, field.type) for field in fields]))
+            columns = [c.cast(f.type) for c, f in zip(Changes.concat(parts).columns, schema, strict=True)]
+            folder = Path(str(self._pipeline.late)) / stream
+            folder.mkdir(parents=True, exist_ok=True)
+            name = f"{task.bucket}-{task.batch}.parquet"
+            pq.write_table(pa.Table.from_arrays(columns, schema=schema), folder / f".{name}.part")
+            os.replace(folder / f".{name}.part", folder / name)
+
+    def _record(
+        self, kept: _Kept, before: Manifest | None, task: Task, data: Sequence[pa.Buffer], files: BucketFiles
+    ) -> Manifest:
+        """Write down what recovery needs: the packs, or all state if the log has grown too long."""
+        nbytes = sum(one.size for one in data)
+        measures = kept.bucket.measures
+        manifest = (before or Manifest(-1)).after(task.batch, nbytes, measures)
+        if manifest.wants_merge:
+            manifest = manifest.merged(files.write_snapshot(task.batch, kept.bucket.save()))
+            data = ()
+        files.write_step(manifest, data)
+        return manifest
+
+    def _clean(self, kept: _Kept, files: BucketFiles) -> None:
+        """Remove what no retained batch needs; now and then, as it costs a listing."""
+        assert kept.manifest is not None
+        kept.past.append(kept.manifest)
+        retain = self._pipeline.retain
+        if len(kept.past) > 2 * retain:
+            while len(kept.past) > retain + 1:
+                kept.past.popleft()
+            files.clean(kept.past[0])
+
+
+_NOWHERE = Manifest(-2)

@@ -1,0 +1,161 @@
+"""Finding files: what a folder, a glob or a single path holds that was not seen before.
+
+Files come in the order of their modification times, then of their names. Names that begin with `_`
+or `.` are not data. Local folders are listed by the system, others through Arrow's file systems.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FoundFile", "changed_at", "file_system", "find"]
+
+import fnmatch
+import functools
+import os
+from collections.abc import Container, Iterator
+from typing import NamedTuple
+
+from pyarrow import fs
+
+from sash.errors import SashError
+from sash.spark.read_options import ReadOptions
+
+_MAGIC = frozenset("*?[")
+
+
+class FoundFile(NamedTuple):
+    """A file as it was when it was listed; `modified` is in nanoseconds since 1970."""
+
+    path: str
+    size: int
+    modified: int
+
+
+@functools.lru_cache(maxsize=16)
+def file_system(address: str) -> tuple[fs.FileSystem, str]:
+    """Where an address points to: a file system and the path in it.
+
+    >>> file_system("/data/packets")[1]
+    '/data/packets'
+    """
+    if address.startswith("file:"):
+        address = "/" + address.removeprefix("file:").lstrip("/")
+    if "://" not in address:
+        return fs.LocalFileSystem(), address
+    return fs.FileSystem.from_uri(address)  # type: ignore[no-any-return]
+
+
+def find(options: ReadOptions, seen: Container[str]) -> list[FoundFile]:
+    """The files that are not seen yet, in order."""
+    where, path = file_system(options.path)
+    try:
+        found = [
+            file
+            for start in _starts(where, path)
+            for file in _walk(where, start, options.recursive, seen)
+            if options.name_filter is None or fnmatch.fnmatchcase(_name(file.path), options.name_filter)
+        ]
+    except FileNotFoundError:
+        raise SashError(
+            "SASH-SOURCE-008",
+            f"There is no folder '{options.path}' to read from.",
+            remedy="Check the path of the stream, or make the folder: it may be empty.",
+        ) from None
+    except OSError as error:
+        raise SashError(
+            "SASH-SOURCE-008",
+            f"The folder '{options.path}' cannot be listed: {error.strerror or error}.",
+            remedy="Check its permissions and that the storage is reachable.",
+        ) from error
+    return sorted(found, key=lambda file: (file.modified, file.path))
+
+
+def changed_at(options: ReadOptions) -> int | None:
+    """When a file last came into the folder or left it, in nanoseconds; None if that cannot be told."""
+    if options.recursive or "://" in options.path or _MAGIC & set(options.path):
+        return None
+    try:
+        return os.stat(options.path).st_mtime_ns if os.path.isdir(options.path) else None
+    except OSError:
+        return None
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
+
+
+def _starts(where: fs.FileSystem, path: str) -> list[str]:
+    """The paths that a glob stands for; a plain path stands for itself."""
+    parts = path.rstrip("/").split("/")
+    first = next((i for i, part in enumerate(parts) if _MAGIC & set(part)), len(parts))
+    paths = ["/".join(parts[:first]) or "/"]
+    for part in parts[first:]:
+        paths = [
+            child
+            for each in paths
+            if _is_folder(where, each)
+            for child in _children(where, each)
+            if fnmatch.fnmatchcase(_name(child), part) and not _hidden(_name(child))
+        ]
+    return paths
+
+
+def _is_folder(where: fs.FileSystem, path: str) -> bool:
+    return bool(where.get_file_info(path).type == fs.FileType.Directory)
+
+
+def _children(where: fs.FileSystem, path: str) -> list[str]:
+    return [info.path for info in where.get_file_info(fs.FileSelector(path))]
+
+
+def _walk(where: fs.FileSystem, path: str, recursive: bool, seen: Container[str]) -> Iterator[FoundFile]:
+    info = where.get_file_info(path)
+    if info.type == fs.FileType.NotFound:
+        raise FileNotFoundError(path)
+    if info.type == fs.FileType.File:
+        if path not in seen:
+            yield FoundFile(path, info.size, info.mtime_ns or 0)
+        return
+    folders = [path]
+    while folders:
+        folder = folders.pop()
+        here = isinstance(where, fs.LocalFileSystem)
+        files, below = _local(folder, seen) if here else _remote(where, folder)
+        yield from (file for file in files if file.path not in seen)
+        if recursive:
+            folders += below
+        elif partition := next((each for each in below if "=" in _name(each)), None):
+            raise SashError(
+                "SASH-SOURCE-008",
+                f"The folder '{path}' has partitions: '{_name(partition)}' is a folder of its own.",
+                remedy="Set recursiveFileLookup = 'true' if the columns are in the files too, "
+                "or give the stream as a DataFrame of spark.readStream.",
+            )
+
+
+def _local(folder: str, seen: Container[str]) -> tuple[list[FoundFile], list[str]]:
+    """Files and folders in a folder; only what is new is asked for its size and time."""
+    files, below = [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if _hidden(entry.name) or entry.path in seen:
+                continue
+            try:
+                if entry.is_dir():
+                    below.append(entry.path)
+                else:
+                    status = entry.stat()
+                    files.append(FoundFile(entry.path, status.st_size, status.st_mtime_ns))
+            except FileNotFoundError:  # gone since the folder was opened
+                continue
+    return files, below
+
+
+def _remote(where: fs.FileSystem, folder: str) -> tuple[list[FoundFile], list[str]]:
+    visible = [info for info in where.get_file_info(fs.FileSelector(folder)) if not _hidden(_name(info.path))]
+    files = [info for info in visible if info.type == fs.FileType.File]
+    below = [info.path for info in visible if info.type == fs.FileType.Directory]
+    return [FoundFile(info.path, info.size, info.mtime_ns or 0) for info in files], below

@@ -1,0 +1,137 @@
+"""Packs: what crosses between Spark's tasks, a few fat rows instead of many thin ones.
+
+A pack holds what one task has for one bucket: rows by flow, what it saw of each stream, and what the
+source knows of time. As bytes it is a JSON header after its length, then Arrow record batches back
+to back. Every task sends a pack to every bucket, with rows or without, so that all buckets see the
+same time.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Clocks", "Control", "Pack", "Seen", "read_pack", "write_pack"]
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.lifetimes import FOREVER, Changes, Instant
+
+_LENGTH = struct.Struct("<I")
+_LIFETIME = [pa.field("begin", pa.int64()), pa.field("until", pa.int64()), pa.field("weight", pa.int64())]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a task saw of a stream: how many rows, and the greatest timestamp (None without rows)."""
+
+    rows: int = 0
+    greatest: Instant | None = None
+    malformed: int = 0
+
+
+@dataclass(frozen=True)
+class Control:
+    """What the source decided about time for this batch: the same in every replay."""
+
+    idle: frozenset[str] = frozenset()
+    """Streams that nobody waits for."""
+    end: bool = False
+    """All rows are in: time moves to the greatest timestamp seen."""
+    now: Instant | None = None
+    """The processing time in microseconds, where time is to move without rows."""
+
+
+Clocks = Mapping[str, tuple[Instant, bool]]
+"""How far each stream has come, and whether it is idle: what a later stage is told."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The rows of one task for one bucket."""
+
+    order: tuple[int, ...]
+    """Where the task stands among those of its batch: rows of one instant keep this order."""
+    rows: Mapping[str, Changes] = field(default_factory=dict)
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    control: Control = Control()
+    clocks: Clocks | None = None
+    answers: pa.RecordBatch | None = None
+    """Rows of queries that ended in an earlier stage, on their way out."""
+    faults: Mapping[str, int] = field(default_factory=dict)
+
+
+def write_pack(pack: Pack) -> bytes:
+    """A pack as bytes."""
+    bodies: list[pa.Buffer] = []
+    flows = {}
+    for name, changes in pack.rows.items():
+        if len(changes):
+            plain = bool((changes.until == FOREVER).all() and (changes.weight == 1).all())
+            flows[name] = [len(bodies), plain]
+            bodies.append(_batch(changes, plain).serialize())
+    if pack.answers is not None:
+        bodies.append(pack.answers.serialize())
+    header: dict[str, Any] = {
+        "order": pack.order,
+        "flows": flows,
+        "seen": {name: [one.rows, one.greatest, one.malformed] for name, one in pack.seen.items()},
+        "control": [sorted(pack.control.idle), pack.control.end, pack.control.now],
+        "clocks": pack.clocks,
+        "answers": pack.answers is not None,
+        "sizes": [body.size for body in bodies],
+        "faults": dict(pack.faults),
+    }
+    text = json.dumps(header).encode()
+    text += b" " * (-(len(text) + _LENGTH.size) % 64)  # bodies begin where Arrow likes them
+    return b"".join([_LENGTH.pack(len(text)), text, *bodies])
+
+
+def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema], answers: pa.Schema) -> Pack:
+    """What `write_pack` wrote; the schemas of flows and answers are known to both sides.
+
+    >>> some = Changes((pa.array(["a"]),), np.array([3]), np.array([FOREVER]), np.array([1]))
+    >>> data = write_pack(Pack((0,), {"f": some}, {"s": Seen(1, 3)}))
+    >>> pack = read_pack(pa.py_buffer(data), {"f": pa.schema([("c", pa.string())])}, pa.schema([]))
+    >>> pack.rows["f"].begin.tolist(), pack.seen["s"].greatest
+    ([3], 3)
+    """
+    (length,) = _LENGTH.unpack(data[: _LENGTH.size])
+    header = json.loads(bytes(data[_LENGTH.size : _LENGTH.size + length]))
+    at = _LENGTH.size + length
+    bodies = []
+    for size in header["sizes"]:
+        bodies.append(data.slice(at, size))
+        at += size
+    idle, end, now = header["control"]
+    clocks = header["clocks"]
+    return Pack(
+        tuple(header["order"]),
+        {name: _changes(bodies[i], flows[name], plain) for name, (i, plain) in header["flows"].items()},
+        {name: Seen(*one) for name, one in header["seen"].items()},
+        Control(frozenset(idle), end, now),
+        None if clocks is None else {name: (reached, quiet) for name, (reached, quiet) in clocks.items()},
+        pa.ipc.read_record_batch(bodies[-1], answers) if header["answers"] else None,
+        header["faults"],
+    )
+
+
+def _batch(changes: Changes, plain: bool) -> pa.RecordBatch:
+    lifetimes = [changes.begin] if plain else [changes.begin, changes.until, changes.weight]
+    arrays = [*changes.columns, *map(pa.array, lifetimes)]
+    return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
+
+
+def _changes(body: pa.Buffer, schema: pa.Schema, plain: bool) -> Changes:
+    fields = [*schema, *(_LIFETIME[:1] if plain else _LIFETIME)]
+    named = pa.schema([pa.field(str(i), one.type) for i, one in enumerate(fields)])
+    columns = pa.ipc.read_record_batch(body, named).columns
+    width = len(schema)
+    begin, *rest = (column.to_numpy() for column in columns[width:])
+    if plain:
+        rest = [np.full(len(begin), FOREVER, np.int64), np.ones(len(begin), np.int64)]
+    return Changes(tuple(columns[:width]), begin, *rest)

@@ -1,0 +1,162 @@
+"""What runs, as data: streams, placed plans, buckets. It is pickled and goes to every worker.
+
+A pipeline has stages. Stage 1 takes the flows that the packers make of the streams, each further
+stage the flows of the one before. A stage has one circuit for each flow it gives and each query that
+ends in it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Pipeline", "Root", "Stage", "StreamSpec", "make_pipeline"]
+
+import hashlib
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from sash.catalog.clock import Kind
+from sash.catalog.tables import History
+from sash.language.statements import StreamDefinition
+from sash.plan.nodes import Exchange, Node, Source
+from sash.spark.placement import place, stage_of
+from sash.spark.sharing import share, source_columns, source_of
+
+
+@dataclass(frozen=True)
+class StreamSpec:
+    """A stream and where its rows come from: files that Sash reads itself, or (None) a DataFrame."""
+
+    definition: StreamDefinition
+    format: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Root:
+    """One circuit of a stage: a query's answer, or a flow for the next stage."""
+
+    name: str
+    plan: Node
+    is_query: bool
+
+    @cached_property
+    def flows(self) -> tuple[Exchange, ...]:
+        """Where its rows come in."""
+        return tuple(dict.fromkeys(_entries(self.plan)))
+
+    @cached_property
+    def streams(self) -> tuple[str, ...]:
+        """The streams its time follows."""
+        return tuple(dict.fromkeys(node.name for node in self.plan.walk() if isinstance(node, Source)))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The circuits that run side by side in the buckets of one stage."""
+
+    number: int
+    roots: tuple[Root, ...]
+
+    @cached_property
+    def flows(self) -> dict[str, Exchange]:
+        """What comes in, by name."""
+        return {flow.name: flow for root in self.roots for flow in root.flows}
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """All of it. `checkpoint` is the folder of Spark's checkpoint; Sash's own files are in `sash/` there."""
+
+    streams: tuple[StreamSpec, ...]
+    queries: Mapping[str, Node]
+    """The placed plans by the queries' names."""
+    kind: Kind
+    checkpoint: str
+    tables: Mapping[str, History] = field(default_factory=dict)
+    buckets: int = 2
+    partitions: int = 2
+    hosts: int = 2
+    tasks: int = 2
+    until_end: bool = False
+    idle_timeout: float | None = None
+    heartbeat: float | None = None
+    late: str | None = None
+    """A folder for late rows."""
+    retain: int = 100
+    """For how many batches back state is kept, as Spark keeps its own."""
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages in order; the first is number 1."""
+        last = max(map(stage_of, self.queries.values()))
+        roots: list[dict[Root, None]] = [{} for _ in range(last + 1)]
+        for name, plan in self.queries.items():
+            roots[stage_of(plan)][Root(name, plan, True)] = None
+            for node in plan.walk():
+                if isinstance(node, Exchange) and stage_of(node) > 1:
+                    roots[stage_of(node) - 1][Root(node.name, node.input, False)] = None
+        return tuple(Stage(i, tuple(roots[i])) for i in range(1, last + 1))
+
+    @property
+    def end_file(self) -> str | None:
+        """Where the end of a run is announced, if only the driver can know that all rows are in."""
+        frames = any(spec.format is None for spec in self.streams)
+        return f"{self.checkpoint}/sash/end" if self.until_end and frames else None
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells pipelines apart."""
+        return hashlib.sha256(pickle.dumps(self)).hexdigest()[:16]
+
+    def stream(self, name: str) -> StreamSpec:
+        """The stream of that name."""
+        return next(spec for spec in self.streams if spec.definition.name == name)
+
+    def columns(self, stream: str) -> tuple[str, ...]:
+        """The columns of a stream that any query reads, its time among them, in the stream's order."""
+        definition = self.stream(stream).definition
+        used = {definition.time}
+        for flow in self.stages[0].flows.values():
+            source = source_of(flow.input)
+            if source is not None and source.name == stream:
+                used |= source_columns(flow.input)
+        return tuple(definition.fields[i].name for i in sorted(used))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The rows that come out: `query` where there are several, the columns, `at` and `change`."""
+        fields: dict[str, pa.Field] = {}
+        if len(self.queries) > 1:
+            fields["query"] = pa.field("query", pa.string())
+        for plan in self.queries.values():
+            for column in plan.schema:
+                fields.setdefault(column.name, pa.field(column.name, column.type))
+        at = pa.timestamp("us") if self.kind == "timestamp" else pa.int64()
+        fields |= {"at": pa.field("at", at), "change": pa.field("change", pa.int64())}
+        return pa.schema(list(fields.values()))
+
+
+def make_pipeline(
+    streams: Sequence[StreamSpec],
+    queries: Mapping[str, Node],
+    kind: Kind,
+    checkpoint: str,
+    **settings: object,
+) -> Pipeline:
+    """A pipeline of optimized plans: placed, and sharing what can be shared."""
+    kept = settings.get("late") is not None
+    placed = share({name: place(plan) for name, plan in queries.items()}, whole=kept)
+    read = {node.name for plan in placed.values() for node in plan.walk() if isinstance(node, Source)}
+    used = tuple(spec for spec in streams if spec.definition.name in read)
+    pipeline = Pipeline(used, placed, kind, checkpoint, **settings)  # type: ignore[arg-type]
+    _ = pipeline.digest, pipeline.stages  # made once, here, and pickled with the rest
+    return pipeline
+
+
+def _entries(node: Node) -> list[Exchange]:
+    if isinstance(node, Exchange):
+        return [node]
+    return [entry for child in node.inputs for entry in _entries(child)]

@@ -1,0 +1,53 @@
+"""A pipeline without Spark: packers, buckets and stages in one process, batch by batch."""
+
+from __future__ import annotations
+
+__all__ = ["Simulation"]
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from sash.spark.keeper import Keeper, Task
+from sash.spark.packing import Packer
+from sash.spark.packs import Control
+from sash.spark.pipeline import Pipeline
+
+
+class Simulation:
+    """Plays batches as Spark would; `forget` makes every bucket come back from disk."""
+
+    def __init__(self, pipeline: Pipeline, tasks: int = 2) -> None:
+        self.pipeline, self.tasks = pipeline, tasks
+        self.batch = 0
+        self.keeper = Keeper(pipeline)
+
+    def forget(self) -> None:
+        self.keeper = Keeper(self.pipeline)
+
+    def step(self, rows: Mapping[str, pa.Table], *, end: bool = False) -> pa.Table:
+        """One batch: each stream's rows split over the source's tasks."""
+        packs: dict[int, list[pa.Buffer]] = {}
+        for task in range(self.tasks):
+            parts = []
+            for name, table in rows.items():
+                start, stop = (table.num_rows * i // self.tasks for i in (task, task + 1))
+                parts.append((name, table.slice(start, stop - start)))
+            _deal(Packer(self.pipeline).pack(parts, (0, task), Control(end=end)), packs)
+        for stage in self.pipeline.stages:
+            given: dict[int, list[pa.Buffer]] = {}
+            results = []
+            for bucket, own in sorted(packs.items()):
+                batch = self.keeper.step(Task("run", stage.number, bucket, self.batch), own)
+                if stage.number == len(self.pipeline.stages):
+                    results.append(batch)
+                else:
+                    _deal(batch, given)
+            packs = given
+        self.batch += 1
+        return pa.Table.from_batches(results, self.pipeline.schema)
+
+
+def _deal(batch: pa.RecordBatch, packs: dict[int, list[pa.Buffer]]) -> None:
+    for bucket, pack in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+        packs.setdefault(bucket, []).append(pack.as_buffer())

@@ -1,0 +1,228 @@
+"""A run's handle: PySpark's verbs, errors in Sash's words, everything given back at the end."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sash.errors import Place, SashError
+from sash.spark.checkpoint import Checkpoint
+from sash.spark.failures import find, sash_error, telling
+from sash.spark.handle import Handle
+
+ERROR = SashError(
+    "SASH-DATA-001", "St. Row 1 is odd. Very.", remedy="Mend it.", place=Place("SELECT x", 7, 8)
+)
+
+
+class Progress:
+    """As PySpark gives it."""
+
+    def __init__(self, batch: int) -> None:
+        self.json = f'{{"batchId": {batch}, "numInputRows": 3}}'
+
+
+class FakeQuery:
+    """A Spark query that does nothing until it is told to end."""
+
+    id, runId, name = "1-2", "3-4", "talkers"
+
+    def __init__(self) -> None:
+        self.end = threading.Event()
+        self.error: Exception | None = None
+        self.available = threading.Event()
+
+    @property
+    def isActive(self) -> bool:
+        return not self.end.is_set()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return {"message": "busy"}
+
+    @property
+    def lastProgress(self) -> Progress | None:
+        return Progress(4)
+
+    @property
+    def recentProgress(self) -> list[Progress]:
+        return [Progress(3), Progress(4)]
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:
+        ended = self.end.wait(timeout)
+        if ended and self.error is not None:
+            raise self.error
+        return ended if timeout is not None else None
+
+    def processAllAvailable(self) -> None:
+        self.available.wait()
+
+    def stop(self) -> None:
+        self.end.set()
+
+
+class Sink:
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def given_back(path: Path) -> bool:
+    try:
+        Checkpoint(path).close()
+    except SashError:
+        return False
+    return True
+
+
+def handle(query: FakeQuery, path: Path | None, *sinks: Any, until_end: bool = False) -> Handle:
+    return Handle(query, Checkpoint(path), sinks, until_end)  # type: ignore[arg-type]
+
+
+def test_the_verbs_of_pyspark(tmp_path: Path) -> None:
+    query, sink = FakeQuery(), Sink()
+    run = handle(query, tmp_path, sink)
+    assert (run.id, run.runId, run.name, run.isActive) == ("1-2", "3-4", "talkers", True)
+    assert run.status == {"message": "busy"}
+    progress = run.lastProgress
+    assert progress is not None
+    assert progress["batchId"] == 4
+    assert "sash" in progress
+    assert [each["batchId"] for each in run.recentProgress] == [3, 4]
+    assert run.exception() is None
+    assert run.checkpoint == str(tmp_path)
+    assert repr(run) == "<sash run 'talkers': running>"
+    assert run.awaitTermination(0.01) is False
+    assert not given_back(tmp_path)
+    run.stop()
+    assert run.awaitTermination() is None
+    assert given_back(tmp_path)
+    assert sink.closed == 1
+    assert repr(run) == "<sash run 'talkers': stopped>"
+
+
+def test_a_run_until_the_end_stops_when_all_is_read(tmp_path: Path) -> None:
+    query = FakeQuery()
+    run = handle(query, tmp_path, until_end=True)
+    assert run.awaitTermination(0.05) is False
+    query.available.set()
+    run.awaitTermination()
+    assert not run.isActive
+    assert given_back(tmp_path)
+
+
+def test_a_run_that_ends_by_itself_gives_everything_back(tmp_path: Path) -> None:
+    query, sink = FakeQuery(), Sink()
+    run = handle(query, tmp_path, sink)
+    query.stop()
+    run._watcher.join(5)
+    assert given_back(tmp_path)
+    assert sink.closed == 1
+
+
+def test_a_temporary_checkpoint_goes_with_its_run() -> None:
+    query = FakeQuery()
+    run = handle(query, None)
+    assert Path(run.checkpoint).is_dir()
+    run.stop()
+    assert not Path(run.checkpoint).exists()
+
+
+def test_a_failure_is_told_in_sashs_words(tmp_path: Path) -> None:
+    query = FakeQuery()
+    run = handle(query, tmp_path)
+    query.error = RuntimeError(_streaming_text(ERROR))
+    query.end.set()
+    with pytest.raises(SashError) as caught:
+        run.awaitTermination()
+    assert caught.value.code == "SASH-DATA-001"
+    assert caught.value.__cause__ is query.error
+    assert repr(run) == "<sash run 'talkers': failed>"
+    told = run.exception()
+    assert told is not None
+    assert told.message == ERROR.message
+    assert given_back(tmp_path)
+
+
+def _streaming_text(error: Exception, tell: bool = True) -> str:
+    """What Spark makes of an error in a Python worker."""
+
+    def fail() -> None:
+        raise error
+
+    try:
+        telling(fail)() if tell else fail()
+    except Exception:
+        text = traceback.format_exc()
+    return (
+        "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [PYTHON_EXCEPTION] An "
+        f"exception was thrown from the Python worker: {text} SQLSTATE: 38000 SQLSTATE: XXKST\n"
+        "=== Streaming Query ===\nIdentifier: [id = 1]\njava.lang.IllegalStateException: not this"
+    )
+
+
+def test_an_error_comes_through_spark_as_it_was() -> None:
+    found = find(_streaming_text(ERROR))
+    assert found is not None
+    assert (found.code, found.message, found.remedy) == (ERROR.code, ERROR.message, ERROR.remedy)
+    assert found.place == ERROR.place
+    assert str(found) == str(ERROR)
+
+
+def test_an_error_that_was_not_told_is_still_found() -> None:
+    plain = SashError("SASH-DATA-002", "Row 1 is odd.", remedy="Mend it. Or not.")
+    found = find(_streaming_text(plain, tell=False))
+    assert found is not None
+    assert (found.code, found.message, found.remedy) == (plain.code, plain.message, plain.remedy)
+    assert find("nothing of the kind") is None
+    cut = _streaming_text(ERROR)
+    cut = cut[: cut.index('"remedy"')]
+    found = find(cut)
+    assert found is not None
+    assert found.code == ERROR.code
+
+
+def test_generators_tell_too() -> None:
+    @telling
+    def rows() -> Iterator[int]:
+        yield 1
+        raise ERROR
+
+    given = rows()
+    assert next(given) == 1
+    with pytest.raises(SashError) as caught:
+        next(given)
+    assert any("sash-error" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "words"),
+    [
+        ("SASH-SPARK-040", _streaming_text(ZeroDivisionError("of all")), "ZeroDivisionError: of all."),
+        ("SASH-SPARK-040", "[SOMETHING] went wrong.\n\tat org.apache", "[SOMETHING] went wrong."),
+        ("SASH-SPARK-040", "", "no reason"),
+        (
+            "SASH-SPARK-041",
+            _streaming_text(ModuleNotFoundError("No module named 'sash'")),
+            "no module 'sash'",
+        ),
+        ("SASH-SPARK-044", "java.io.IOException: No space left on device", "disk is full"),
+        ("SASH-SPARK-045", "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make", "'delta'"),
+    ],
+)
+def test_failures_of_spark_in_short(code: str, text: str, words: str) -> None:
+    cause = RuntimeError(text)
+    error = sash_error(cause)
+    assert error.code == code
+    assert words in error.message
+    assert error.__cause__ is cause
+    assert sash_error(error) is error

@@ -1,0 +1,96 @@
+"""The processes that keep buckets: what a worker is told when they fail, and that they end by themselves."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.errors import SashError
+from sash.spark import hosts
+from sash.spark.host import receive, send
+from sash.spark.keeper import Task
+from sash.spark.packing import Packer
+from sash.spark.packs import Control
+from sash.spark.pipeline import Pipeline, StreamSpec, make_pipeline
+
+TASK = Task("run", 1, 0, 0)
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    with sash.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, k BIGINT) TIME ts")
+        query = db.query("SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k", name="q")
+        specs = [StreamSpec(definition) for definition in db.catalog.streams]
+        return make_pipeline(specs, {"q": query.optimized}, "integer", str(tmp_path), buckets=1)
+
+
+def test_messages_and_buffers_arrive_as_they_were_sent() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        send(here, {"a": 1}, [pa.py_buffer(b"xy"), pa.py_buffer(b"")])
+        message, buffers = receive(there)
+    assert message == {"a": 1}
+    assert [bytes(buffer) for buffer in buffers] == [b"xy", b""]
+
+
+def test_a_host_that_dies_again_and_again(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: Any) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(hosts, "_asked", gone)
+    with pytest.raises(SashError) as told:
+        hosts.ask(pipeline, TASK, [])
+    assert told.value.code == "SASH-SPARK-083"
+
+
+def test_a_bucket_that_fails_is_told_of(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = "Traceback ...\nZeroDivisionError: division by zero"
+    monkeypatch.setattr(hosts, "_connection", lambda path: None)
+    monkeypatch.setattr(hosts, "send", lambda *_: None)
+    monkeypatch.setattr(hosts, "receive", lambda _: (("failed", trace), []))
+    with pytest.raises(SashError) as told:
+        hosts.ask(pipeline, TASK, [])
+    assert told.value.code == "SASH-SPARK-084"
+    assert "ZeroDivisionError: division by zero" in told.value.message
+
+
+def test_a_host_that_does_not_start_is_told_of(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        monkeypatch.setattr(sys, "executable", "/bin/false")
+        with pytest.raises(SashError) as told:
+            hosts.ask(pipeline, TASK, [])
+    assert told.value.code == "SASH-SPARK-085"
+
+
+@pytest.mark.slow
+def test_a_host_steps_and_ends_with_its_guardian(pipeline: Pipeline) -> None:
+    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(["sleep", "600"]) as guardian:
+        place = Path(folder) / "own"
+        place.mkdir()
+        path = str(place / "0.sock")
+        host = subprocess.Popen([sys.executable, "-m", "sash.spark.host", path, str(guardian.pid)])
+        try:
+            while not os.path.exists(path):
+                assert host.poll() is None
+                time.sleep(0.05)
+            rows = pa.table({"ts": [1, 2], "k": [7, 7]})
+            pack = Packer(pipeline).pack([("s", rows)], (0, 0), Control(end=True)).column("pack")[0]
+            given = hosts._asked(path, pipeline, TASK, [pack.as_buffer()])
+            assert given.num_rows == 3
+        finally:
+            hosts._forget(path)
+            guardian.kill()
+        assert host.wait(30) == 0
+        assert not place.exists()

@@ -1,0 +1,53 @@
+"""Every fixture that can be played on Spark, through packers, buckets and stages, without Spark itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sash
+from sash.spark.pipeline import StreamSpec, make_pipeline
+
+from .plays import Play, cut_rows, net_changes, plays, said_in_process
+from .simulation import Simulation
+
+PLAYS = plays()
+WAYS = [(1, 1), (4, 3), (7, 10)]
+
+
+def played(play: Play, folder: Path, buckets: int, cuts: int, *, forget: bool) -> dict[str, pa.Table]:
+    """Every query's changes, of all queries in one pipeline per kind of time."""
+    with sash.connect(allow_unbounded=True) as db:
+        for statement in play.statements:
+            db.execute(statement)
+        queries = {name: db.query(text, name=name) for name, text in play.queries.items()}
+        streams = [StreamSpec(definition) for definition in play.streams]
+        said = {}
+        for name, query in queries.items():
+            kind = query.running.kind
+            pipeline = make_pipeline(
+                streams, {name: query.optimized}, kind, str(folder / name), tables=db.tables, buckets=buckets
+            )
+            simulation = Simulation(pipeline)
+            read = {spec.definition.name for spec in pipeline.streams}
+            parts = {n: cut_rows(table, cuts) for n, table in play.rows.items() if n in read}
+            given = []
+            for i in range(cuts):
+                if forget and i % 2:
+                    simulation.forget()
+                given.append(simulation.step({n: some[i] for n, some in parts.items()}))
+            given.append(simulation.step({}, end=True))
+            said[name] = pa.concat_tables(given)
+        return said
+
+
+@pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.name)
+def test_says_the_same_as_in_process(play: Play, tmp_path: Path) -> None:
+    expected = said_in_process(play)
+    for buckets, cuts in WAYS:
+        said = played(play, tmp_path / f"{buckets}", buckets, cuts, forget=buckets == 4)
+        for name in play.queries:
+            way = f"{name}, {buckets} buckets, {cuts} cuts"
+            assert net_changes(said[name]) == net_changes(expected[name]), way

@@ -1,0 +1,108 @@
+"""Text files mean to Sash what they mean to Spark's own readers, malformed rows and odd cells included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pytest
+
+from sash.language.expressions import Field
+from sash.language.statements import StreamDefinition
+from sash.spark.listing import FoundFile
+from sash.spark.reading import Reading
+
+pytestmark = pytest.mark.slow
+
+STREAM = StreamDefinition(
+    "s",
+    (
+        Field("ts", pa.timestamp("us")),
+        Field("text", pa.string()),
+        Field("whole", pa.int32()),
+        Field("real", pa.float64()),
+        Field("exact", pa.decimal128(6, 2)),
+        Field("day", pa.date32()),
+        Field("yes", pa.bool_()),
+    ),
+    0,
+)
+SCHEMA = "ts TIMESTAMP, text STRING, whole INT, real DOUBLE, exact DECIMAL(6, 2), day DATE, yes BOOLEAN"
+GOOD = "2024-07-01T12:00:00Z,a,1,1.5,2.25,2024-07-01,true"
+
+CSV = {
+    "plain": GOOD,
+    "too few": "2024-07-01T12:00:00Z,a,1",
+    "too many": f"{GOOD},more,and more",
+    "empty cells": "2024-07-01T12:00:00Z,,,,,,",
+    "bad cells": "2024-07-01T12:00:00Z,b,x,y,z,q,maybe",
+    "a number too large": "2024-07-01T12:00:00Z,c,3000000000,1e400,99999.99,2024-02-30,false",
+    "hexadecimal": "2024-07-01T12:00:00Z,c,0x1F,1.0,1,2024-02-03,false",
+    "zones": "2024-07-01T12:00:00+02:00,d,-1,-0.0,-1,2024-01-01,FALSE",
+    "a space for T": "2024-07-01 12:00:00.123456,d,7,NaN,1,2024-01-01,True",
+    "quotes": '2024-07-01T12:00:00Z,"a, b",1,1.0,1,2024-01-01,true',
+    "escapes": '2024-07-01T12:00:00Z,"say \\"x\\"",1,1.0,1,2024-01-01,true',
+    "backslashes": "2024-07-01T12:00:00Z,C:\\dir,1,1.0,1,2024-01-01,true",
+    "an empty quoted cell": '2024-07-01T12:00:00Z,"",1,1.0,1,2024-01-01,true',
+    "words": "2024-07-01T12:00:00Z,d,7,-Inf,1,2024-01-01,True",
+    "other words": "2024-07-01T12:00:00Z,d,7,nan,1,2024-01-01,yes",
+    "spaces": "2024-07-01T12:00:00Z,  a  , 5, 1.5,1 ,2024-01-01, true",
+    "signs and dots": "2024-07-01T12:00:00Z,a,+5,.5,+1,2024-1-2,1",
+    "too exact": "2024-07-01T12:00:00.123456789,a,5.0,1e3,1.555,2024-01-02T10:00:00,true",
+    "no day": "soon,a,1,1.0,1,2024-01-01,true",
+    "unicode": "2024-07-01T12:00:00Z,grüß €,1,1.0,1,2024-01-01,true",
+}
+JSON = {
+    "plain": '{"ts": "2024-07-01T12:00:00Z", "text": "a", "whole": 1, "real": 1.5, "exact": 2.25, '
+    '"day": "2024-07-01", "yes": true}',
+    "few": '{"ts": "2024-07-01T12:00:00Z"}',
+    "more": '{"ts": "2024-07-01T12:00:00Z", "text": "a", "other": {"x": [1]}}',
+    "wrong kinds": '{"ts": "2024-07-01T12:00:00Z", "text": 7.50, "whole": "1", "real": "x", "yes": "true"}',
+    "nested in text": '{"ts": "2024-07-01T12:00:00Z", "text": {"x": [1, 2.5, null]}}',
+    "true in text": '{"ts": "2024-07-01T12:00:00Z", "text": true}',
+    "whole for real": '{"ts": "2024-07-01T12:00:00Z", "real": 3, "exact": 3}',
+    "real for whole": '{"ts": "2024-07-01T12:00:00Z", "whole": 3.0}',
+    "too large": '{"ts": "2024-07-01T12:00:00Z", "whole": 3000000000, "exact": 99999.99}',
+    "words": '{"ts": "2024-07-01T12:00:00Z", "real": "NaN"}',
+    "infinity": '{"ts": "2024-07-01T12:00:00Z", "real": "-Infinity"}',
+    "too long": '{"ts": "2024-07-01T12:00:00Z", "exact": 123456}',
+    "days": '{"ts": "2024-07-01T12:00:00Z", "day": 5}',
+    "two objects": '{"ts": "2024-07-01T12:00:00Z", "whole": 1} {"ts": "2024-07-01T12:00:00Z"}',
+    "seconds": '{"ts": 86400}',
+    "not json": '{"ts": "2024-07-01T12:00:00Z", ',
+    "an array": '[{"ts": "2024-07-01T12:00:00Z", "whole": 1}, {"ts": "2024-07-01T12:00:00Z", "whole": 2}]',
+    "nulls": '{"ts": "2024-07-01T12:00:00Z", "text": null, "whole": null, "yes": null}',
+    "bad dates": '{"ts": "2024-07-01T12:00:00Z", "day": "2024-02-30"}',
+}
+
+
+def by_sash(path: Path, format: str, mode: str) -> list[str]:
+    file = FoundFile(str(path), path.stat().st_size, 0)
+    read = Reading.of(STREAM, format, {"path": str(path), "mode": mode}).read(file)
+    return [str(row) for row in read.table.to_pylist()]
+
+
+def by_spark(spark: Any, folder: Path, format: str, mode: str) -> dict[str, list[str]]:
+    """The rows of all files in a folder, by file."""
+    frame = spark.read.schema(SCHEMA).option("mode", mode).format(format).load(str(folder))
+    rows = frame.where("ts IS NOT NULL").select("*", "_metadata.file_name").toArrow()
+    files = rows.column("file_name").to_pylist()
+    types = pa.schema([pa.field(one.name, one.type) for one in STREAM.fields])
+    said: dict[str, list[str]] = {path.name: [] for path in folder.iterdir()}
+    for file, row in zip(files, rows.drop(["file_name"]).cast(types, safe=False).to_pylist(), strict=True):
+        said[unquote(file)].append(str(row))
+    return said
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+@pytest.mark.parametrize(("format", "lines"), [("csv", CSV), ("json", JSON)])
+def test_each_line_and_all_together(
+    spark: Any, format: str, lines: dict[str, str], mode: str, tmp_path: Path
+) -> None:
+    for name, line in {**lines, "all": "\n".join(lines.values())}.items():
+        (tmp_path / name.replace(" ", "_")).write_text(f"{line}\n", encoding="utf-8")
+    theirs = by_spark(spark, tmp_path, format, mode)
+    assert len(theirs) == len(lines) + 1
+    assert {name: by_sash(tmp_path / name, format, mode) for name in theirs} == theirs

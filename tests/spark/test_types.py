@@ -1,0 +1,116 @@
+"""Columns between Spark and Sash: every type of Sash goes to Spark and comes back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import types as spark_types
+
+from sash.errors import SashError
+from sash.language.expressions import Field
+from sash.spark.types import from_spark, spark_schema, stream_fields, to_spark
+
+STAMP = pa.timestamp("us")
+FIELDS = (
+    Field("truth", pa.bool_()),
+    Field("tiny", pa.int8()),
+    Field("small", pa.int16()),
+    Field("int", pa.int32()),
+    Field("big", pa.int64()),
+    Field("float", pa.float32()),
+    Field("double", pa.float64()),
+    Field("price", pa.decimal128(10, 2)),
+    Field("text", pa.string()),
+    Field("raw", pa.binary()),
+    Field("day", pa.date32()),
+    Field("ts", STAMP),
+    Field("list", pa.list_(STAMP)),
+    Field("map", pa.map_(pa.string(), STAMP)),
+    Field("struct", pa.struct([("t", STAMP), ("d", pa.decimal128(5, 1))])),
+)
+NOON = datetime(2024, 7, 1, 12)
+ROW: tuple[Any, ...] = (
+    True, 1, 2, 3, 4, 0.5, 0.25, Decimal("1.50"), "é", b"\x00\xff", date(2024, 7, 1), NOON,
+    [NOON, None], [("a", NOON)], {"t": NOON, "d": Decimal("0.5")},
+)  # fmt: skip
+
+
+def batch(*rows: tuple[Any, ...]) -> pa.RecordBatch:
+    columns = [
+        pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), FIELDS, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([(f.name, f.type) for f in FIELDS]))
+
+
+def test_a_schema_there_and_back_is_the_same() -> None:
+    assert stream_fields(spark_schema(FIELDS)) == FIELDS
+
+
+def test_timestamps_carry_utc_to_spark_at_every_depth() -> None:
+    there = to_spark(batch(ROW))
+    zoned = pa.timestamp("us", "UTC")
+    assert there.schema.field("ts").type == zoned
+    assert there.schema.field("list").type == pa.list_(zoned)
+    assert there.schema.field("map").type == pa.map_(pa.string(), zoned)
+    assert there.schema.field("struct").type.field("t").type == zoned
+    assert from_spark(there, FIELDS).equals(batch(ROW))
+
+
+def test_nothing_is_copied_where_nothing_changes() -> None:
+    plain = pa.record_batch({"n": pa.array([1], pa.int64())})
+    assert to_spark(plain) is plain
+    assert from_spark(plain, [Field("n", pa.int64())]) is plain
+
+
+def test_timestamps_of_any_zone_and_none_are_utc_instants() -> None:
+    berlin = pa.array([0], pa.timestamp("us", "Europe/Berlin"))
+    given = pa.record_batch([berlin, berlin.cast(STAMP)], ["zoned", "plain"])
+    fields = [Field("zoned", STAMP), Field("plain", STAMP)]
+    assert from_spark(given, fields).to_pylist() == [
+        {"zoned": datetime(1970, 1, 1), "plain": datetime(1970, 1, 1)}
+    ]
+
+
+def test_a_timestamp_without_zone_is_taken_from_a_data_frame() -> None:
+    schema = spark_types.StructType().add("ts", "timestamp_ntz").add("name", spark_types.VarcharType(5))
+    assert stream_fields(schema) == (Field("ts", STAMP), Field("name", pa.string()))
+
+
+def test_what_sash_has_no_type_for_is_refused_by_name() -> None:
+    schema = spark_types.StructType().add("span", "interval day to second")
+    with pytest.raises(SashError) as caught:
+        stream_fields(schema)
+    assert caught.value.code == "SASH-SPARK-043"
+    assert "'span'" in str(caught.value)
+    assert "INTERVAL DAY TO SECOND" in str(caught.value)
+    with pytest.raises(SashError) as caught:
+        spark_schema([Field("span", pa.duration("us"))])
+    assert caught.value.code == "SASH-SPARK-042"
+
+
+def test_a_python_stage_of_spark_takes_and_gives_every_type(spark: Any) -> None:
+    """NULLs too, and a session whose zone is not UTC."""
+    fields = FIELDS
+
+    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for each in batches:
+            own = from_spark(each, fields)
+            assert own.schema.types == [field.type for field in fields]
+            yield to_spark(own)
+
+    rows = batch(ROW, (None,) * len(FIELDS))
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        frame = spark.createDataFrame(pa.Table.from_batches([to_spark(rows)]))
+        assert frame.schema == spark_schema(FIELDS)
+        out = frame.mapInArrow(stage, spark_schema(FIELDS)).toArrow().combine_chunks().to_batches()[0]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert from_spark(out, FIELDS).to_pylist() == rows.to_pylist()
+    assert NOON.replace(tzinfo=UTC) in out.column("ts").to_pylist()
