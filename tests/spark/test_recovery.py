@@ -23,7 +23,7 @@ from .processes import kill_family
 from .recovery_child import QUERIES, SNAPSHOT
 
 CHILD = Path(__file__).parent / "recovery_child.py"
-FILES, ROWS, KEYS = 14, 400, 40
+FILES, ROWS, KEYS = 14, 3000, 1500
 
 pytestmark = pytest.mark.slow
 

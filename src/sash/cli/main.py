@@ -1,6 +1,7 @@
 """The command's front door: which commands there are, and how an error looks.
 
-Exit codes: 0 all is well, 1 an expectation failed, 2 the input or the command line is at fault.
+Exit codes: 0 all is well, 1 an expectation failed or a run broke off, 2 the input or the command line
+is at fault, 128 and more: stopped by that signal.
 """
 
 from __future__ import annotations

@@ -59,8 +59,9 @@ def demo_on_spark(seconds: float, seed: int, rows: int) -> None:
         master = f"local[{min(MOST_CORES, os.cpu_count() or 1)}]"
         with closing(sash.connect("spark", master=master, app_name="sash demo")) as db:
             _watch(db, folder / "live", seconds, seed, screen)
-            rates = _rates(db, folder / "rates", seed, rows, began + PATIENCE, screen)
-    screen.print(_closing(rates, rows))
+            length = max(1, rows // ROWS_PER_LINK // TRIGGERS)
+            rates = _rates(db, folder / "rates", seed, length, began + PATIENCE, screen)
+    screen.print(_closing(rates, length * TRIGGERS * ROWS_PER_LINK))
 
 
 # The live part
@@ -211,14 +212,13 @@ class _Rate:
 
 
 def _rates(
-    db: SparkDatabase, folder: Path, seed: int, rows: int, until: float, screen: Console
+    db: SparkDatabase, folder: Path, seed: int, length: int, until: float, screen: Console
 ) -> list[_Rate]:
-    """Each question alone over the same traffic, in the session of the live part."""
-    seconds = max(1, rows // ROWS_PER_LINK // TRIGGERS)
+    """Each question alone over triggers of so many seconds, in the session of the live part."""
     alone = sash.connect(db.spark)
     _define(alone, folder, ", maxFilesPerTrigger = '1'")
     for trigger in range(TRIGGERS):
-        _write(folder, seed, range(trigger * seconds, (trigger + 1) * seconds))
+        _write(folder, seed, range(trigger * length, (trigger + 1) * length))
     rates = []
     with screen.status("Each query alone, for its rate ...") if screen.is_terminal else nullcontext():
         for question in SPARK_QUESTIONS:

@@ -88,12 +88,16 @@ class BucketFiles:
         return self.manifest(max(batches)) if batches else None
 
     def manifest(self, batch: int) -> Manifest:
-        """The manifest as of a batch."""
-        return self._read_step(batch)[0]
+        """The manifest as of a batch; its packs are left unread."""
+        header, _ = self._header(self._step(batch))
+        return Manifest(
+            batch, header["snapshot"], header["snapshot_bytes"], tuple(header["log"]), header["log_bytes"],
+            header["measures"],
+        )  # fmt: skip
 
     def packs(self, batch: int) -> list[pa.Buffer]:
         """The packs of a batch."""
-        return self._read_step(batch)[1]
+        return self._read(self._step(batch))[1]
 
     def write_step(self, manifest: Manifest, packs: Sequence[pa.Buffer]) -> int:
         """A batch's packs with the manifest as of that batch; how many bytes that takes."""
@@ -171,16 +175,8 @@ class BucketFiles:
             ) from error
         return int(_HEADER.size + len(text) + sum(body.size for body in bodies))
 
-    def _read_step(self, batch: int) -> tuple[Manifest, list[pa.Buffer]]:
-        header, packs = self._read(self._step(batch))
-        manifest = Manifest(
-            batch, header["snapshot"], header["snapshot_bytes"], tuple(header["log"]), header["log_bytes"],
-            header["measures"],
-        )  # fmt: skip
-        return manifest, packs
-
-    def _read(self, path: Path) -> tuple[dict[str, Any], list[pa.Buffer]]:
-        """A file's header and bodies, every byte checked."""
+    def _header(self, path: Path) -> tuple[dict[str, Any], pa.Buffer]:
+        """A file's header, checked, and all of its bytes."""
         try:
             with pa.memory_map(str(path)) as file:
                 content = file.read_buffer()
@@ -205,8 +201,13 @@ class BucketFiles:
         header: dict[str, Any] = json.loads(bytes(text))
         if content.size != _HEADER.size + length + sum(header["sizes"]):
             raise _damaged(path, "it is cut short")
+        return header, content
+
+    def _read(self, path: Path) -> tuple[dict[str, Any], list[pa.Buffer]]:
+        """A file's header and bodies, every byte checked."""
+        header, content = self._header(path)
         bodies = []
-        at = _HEADER.size + length
+        at = content.size - sum(header["sizes"])
         for size, expected in zip(header["sizes"], header["checksums"], strict=True):
             bodies.append(content.slice(at, size))
             at += size

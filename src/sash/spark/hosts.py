@@ -22,7 +22,8 @@ from sash.spark.host import receive, send
 from sash.spark.keeper import Task
 from sash.spark.pipeline import Pipeline
 
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0
+"""A host may have to compile the kernels first."""
 
 _connections: dict[str, socket.socket] = {}
 
