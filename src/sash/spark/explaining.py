@@ -6,7 +6,7 @@ __all__ = ["explain_pipeline"]
 
 from sash.plan.explain import explain
 from sash.plan.nodes import Exchange, Node
-from sash.plan.wording import phrase
+from sash.plan.wording import counted, phrase
 from sash.spark.pipeline import Pipeline, Stage
 from sash.spark.placement import stage_of
 from sash.spark.sharing import source_of
@@ -26,7 +26,7 @@ def explain_pipeline(pipeline: Pipeline) -> str:
 def _stage(stage: Stage, pipeline: Pipeline) -> str:
     flows = ", ".join(_flow(flow) for flow in stage.flows.values())
     used = pipeline.buckets if any(flow.keys != () for flow in stage.flows.values()) else 1
-    buckets = f"{used} bucket{'' if used == 1 else 's'} in {min(used, pipeline.partitions)} partitions"
+    buckets = f"{counted(used, 'bucket')} in {counted(min(used, pipeline.partitions), 'partition')}"
     return f"stage {stage.number}: {buckets}: {flows}"
 
 
