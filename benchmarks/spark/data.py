@@ -41,12 +41,21 @@ class Files:
         if triggers >= self.triggers:
             return self
         part = Files(self.folder / f"first-{triggers}", self.columns, self.rows[:triggers])
-        for stream in self.columns:
-            if not part.path(stream).exists():
-                part.path(stream).mkdir(parents=True)
-                for number in range(triggers):
-                    os.link(self.path(stream) / _name(number), part.path(stream) / _name(number))
+        if not part.folder.exists():
+            part.make_folders()
+            part.fill(self)
         return part
+
+    def make_folders(self) -> None:
+        """The streams' folders, with nothing in them."""
+        for stream in self.columns:
+            self.path(stream).mkdir(parents=True)
+
+    def fill(self, other: Files) -> None:
+        """Link as many of another's files as these have triggers."""
+        for number in range(self.triggers):
+            for stream in self.columns:
+                os.link(other.path(stream) / _name(number), self.path(stream) / _name(number))
 
     def definitions(self) -> str:
         """CREATE STREAM for each, one file per trigger."""

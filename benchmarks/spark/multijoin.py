@@ -73,9 +73,9 @@ def measure(bench: Bench) -> Record:
         "rows": sum(files.rows),
         "results_per_row": round(sash["changes"]["sash"] / sum(sash["rows"].values()), 2),
         "live_rows": live,
-        "durable_bytes_per_live_row": round(sash["durable_bytes"] / live, 1),
+        "durable_bytes_per_live_row": round(sash["mean_durable_bytes"] / live, 1),
         "peers_durable_bytes_per_live_row": {name: round(size / live, 1) for name, size in theirs.items()},
-        "of_state_bytes": round(sash["durable_bytes"] / max(1, min(theirs.values())), 3),
+        "of_state_bytes": round(sash["mean_durable_bytes"] / max(1, min(theirs.values())), 3),
         "sash": sash,
         "peers": found,
     }

@@ -43,7 +43,16 @@ def batches(progress: Iterable[Any], files: Files) -> list[Batch]:
     found = {each["batchId"]: each for each in told if each["numInputRows"]}
     if len(found) < files.triggers:
         raise RuntimeError(f"{files.triggers} triggers were expected, and {len(found)} were seen")
-    return [_batch(found[key], rows) for key, rows in zip(sorted(found), files.rows, strict=False)]
+    return [_batch(found[key], rows) for key, rows in zip(sorted(found), _rows(found, files), strict=False)]
+
+
+def _rows(found: dict[int, dict[str, Any]], files: Files) -> list[int]:
+    """Of each batch: as Sash counts them, which need not read every stream, else as the files have them."""
+    told = [found[key].get("sash") for key in sorted(found)]
+    totals = [sum(each["rows"].values()) for each in told if each is not None]
+    if not totals:
+        return list(files.rows)
+    return [after - before for before, after in zip([0, *totals], totals, strict=False)]
 
 
 def _batch(told: dict[str, Any], rows: int) -> Batch:

@@ -104,25 +104,21 @@ class Reader(threading.Thread):
 @pytest.mark.parametrize(("sinks", "kills"), [("spark", 13), ("sash", 12)])
 def test_killed_at_random_moments(tmp_path: Path, sinks: str, kills: int) -> None:
     streams = write_data(tmp_path / "data", seed=kills)
-    said, latest = uninterrupted(streams)
     chance = random.Random(kills)
     reader = Reader(tmp_path / "latest")
     reader.start()
     killed = 0
-    deadline = time.monotonic() + 600
-    while time.monotonic() < deadline:
+    while killed < kills:
         child = start_child(tmp_path, sinks)
-        try:
-            child.wait(chance.uniform(4, 14) if killed < kills else 240)
-        except subprocess.TimeoutExpired:
-            killed += 1
+        if reached(child, tmp_path) and outlives(child, chance.uniform(0, 2.5)):
             kill_family(child)
+            killed += 1
             continue
         assert child.returncode == 0, (tmp_path / "stderr.txt").read_text()[-3000:]
-        if killed >= kills:
-            break
         more_data(tmp_path / "data", streams, chance)
-        said, latest = uninterrupted(streams)
+    said, latest = uninterrupted(streams)
+    child = start_child(tmp_path, sinks)
+    assert child.wait(240) == 0, (tmp_path / "stderr.txt").read_text()[-3000:]
     reader.over = True
     reader.join()
     names = list(QUERIES) if sinks == "spark" else ["changes", "changes_2", "changes_3", "changes_4"]
@@ -131,6 +127,29 @@ def test_killed_at_random_moments(tmp_path: Path, sinks: str, kills: int) -> Non
         assert not reader.failures
         assert reader.reads > 0
         assert Counter(map(str, pq.read_table(tmp_path / "latest" / "answer.parquet").to_pylist())) == latest
+
+
+def reached(child: subprocess.Popen[bytes], folder: Path) -> bool:
+    """Whether the run goes on from where the last one was killed; False if it ends before that."""
+    logs = [folder / "checkpoint" / name for name in ("offsets", "commits")]
+    before = [_names(log) for log in logs]
+    while child.poll() is None:
+        if [_names(log) for log in logs] != before:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _names(folder: Path) -> set[str]:
+    return set(os.listdir(folder)) if folder.is_dir() else set()
+
+
+def outlives(child: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def more_data(folder: Path, streams: dict[str, pa.Table], chance: random.Random) -> None:

@@ -1,5 +1,7 @@
 """Spark's data source `sash`: all folder streams of one pipeline, read and packed.
 
+Spark starts a process for each thing it asks of a source, so that what is imported here is kept small.
+
 Offsets are numbers of steps in the file log (`files.py`); `steps.py` makes them on the driver. A task
 reads a run of slices that follow each other, so that rows arrive in the order of their files, and
 gives packs for all buckets, which carry the time of the batch even where there are no rows.
@@ -17,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -31,17 +32,19 @@ from pyspark.sql.types import StructType
 
 from sash.errors import SashError
 from sash.spark.failures import telling
-from sash.spark.files import Entry, FileLog, Slice
-from sash.spark.packs import Control
-from sash.spark.pipeline import Pipeline
-from sash.spark.reading import Reading
-from sash.spark.steps import Limits, Steps
 from sash.spark.workers import settle
 
 if TYPE_CHECKING:
-    from sash.spark.packing import Packer
+    import pyarrow as pa
 
-Part = tuple[str, Slice]
+    from sash.spark.files import Entry, FileLog, Slice
+    from sash.spark.packing import Packer
+    from sash.spark.packs import Control
+    from sash.spark.pipeline import Pipeline
+    from sash.spark.reading import Reading
+    from sash.spark.steps import Limits, Steps
+
+Part = tuple[str, "Slice"]
 
 _LARGEST = 3 << 29
 """Bytes that one batch of packs may hold: a binary column of Arrow ends at 2 GiB."""
@@ -59,6 +62,8 @@ def pack_option(pipeline: Pipeline) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _unpacked(text: str) -> Pipeline:
+    from sash.spark.pipeline import Pipeline
+
     pipeline = pickle.loads(zlib.decompress(base64.b64decode(text)))
     assert isinstance(pipeline, Pipeline)
     return pipeline
@@ -66,6 +71,8 @@ def _unpacked(text: str) -> Pipeline:
 
 @functools.lru_cache(maxsize=8)
 def _readings(text: str) -> dict[str, Reading]:
+    from sash.spark.reading import Reading
+
     pipeline = _unpacked(text)
     return {
         spec.definition.name: Reading.of(
@@ -210,6 +217,9 @@ class SashStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
     def _plan(self) -> tuple[FileLog, Steps]:
         if self._planner is None:
+            from sash.spark.files import FileLog
+            from sash.spark.steps import Steps
+
             pipeline = _unpacked(self._text)
             log = FileLog(pipeline.checkpoint)
             steps = Steps(
@@ -223,6 +233,7 @@ class SashStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 def spread(parts: Sequence[Part], tasks: int) -> list[list[Part]]:
     """The parts as at most so many runs of about equal bytes, in order; a Parquet slice may be divided.
 
+    >>> from sash.spark.files import Slice
     >>> [len(run) for run in spread([("s", Slice(f"f{i}", 10, 0)) for i in range(4)], 2)]
     [2, 2]
     >>> spread([], 2)
@@ -271,6 +282,8 @@ def _control(entries: Sequence[Entry], beats: bool) -> Control:
 
 
 def _limits(limit: ReadLimit) -> Limits | None:
+    from sash.spark.steps import Limits
+
     if isinstance(limit, ReadMaxFiles) and limit.max_files < _NO_LIMIT_OF_ITS_OWN:
         return Limits(files=limit.max_files)
     if isinstance(limit, ReadMaxRows):
