@@ -277,6 +277,8 @@ def _pieces(table: pa.Table, most: int) -> Iterator[pa.Table]:
 
 def _control(entries: Sequence[Entry], beats: bool) -> Control:
     """What a batch's packs tell of time; the clock on the wall only where a heartbeat was asked for."""
+    from sash.spark.packs import Control
+
     last = entries[-1]
     return Control(last.idle, any(entry.end for entry in entries), last.now if beats else None)
 
