@@ -52,7 +52,8 @@ doctest: setup ## The examples in docstrings and in README.md
 bench: setup ## Measure the engine beside DuckDB (a few minutes)
 	$(BIN)/sash bench engine
 
-check: test ## Everything that must hold before a change is handed in
+check: test ## Everything that must hold before a change is handed in: what takes long, too
+	$(BIN)/python -m pytest -q -m long tests
 	$(BIN)/python scripts/seeded_mistakes.py
 
 clean: ## Remove .venv and every cache

@@ -18,6 +18,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes minutes runs only when it is asked for, with `-m long`."""
+    if "long" not in (config.getoption("-m") or ""):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "fixture_path" in metafunc.fixturenames:
         paths = sorted(CQL.rglob("*.cql"))

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SETTINGS = {
-    "spark.driver.memory": "3g",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.numRecentProgressUpdates": "10000",
     "spark.sql.streaming.minBatchesToRetain": "1000",  # so that all that was written can be counted
 }
-"""What every session has besides Sash's own settings."""
+"""What every session is told besides Sash's own settings."""
+
+_MEMORY = {"spark.driver.memory": "3g"}
 
 
 class Query(Protocol):
@@ -173,17 +174,21 @@ class Figure:
     """Settings for the session, given a folder for what they need."""
 
     def run(self, rows: int, trials: int) -> Record:
-        """The record with its verdicts."""
+        """The record, from a session of its own."""
         with tempfile.TemporaryDirectory(prefix="sash-bench-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
-            settings = SETTINGS | dict(self.settings(folder))
-            spark = make_session("local[2]", "sash bench", **settings)
+            spark = make_session("local[2]", "sash bench", **(_MEMORY | dict(self.settings(folder))))
             try:
-                record: Record = {"name": self.name, "rows_per_s": None, "ms_per_trigger": None, "ratios": {}}
-                record |= self.measure(Bench(self.name, rows, trials, spark, folder))
+                return self.record(Bench(self.name, rows, trials, spark, folder))
             finally:
                 stop_session(spark)
-        return record | {"trials": trials} | verdicts(record, self.targets)
+
+    def record(self, bench: Bench) -> Record:
+        """What is measured in a session that is there, with its verdicts."""
+        record: Record = {"name": self.name, "rows_per_s": None, "ms_per_trigger": None, "ratios": {}}
+        with told(bench.spark, SETTINGS):
+            record |= self.measure(bench)
+        return record | {"trials": bench.trials} | verdicts(record, self.targets)
 
 
 def ratios(own: Summary, peers: Mapping[str, Summary]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from .cluster import Cluster
 from .recovery_child import QUERIES
 from .test_recovery import start_child, uninterrupted, write_data, written
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 KILLS = 5
 

@@ -101,7 +101,11 @@ class Reader(threading.Thread):
             time.sleep(0.02)
 
 
-@pytest.mark.parametrize(("sinks", "kills"), [("spark", 13), ("sash", 12)])
+FEW = [("spark", 2), ("sash", 2)]
+MANY = [pytest.param(sinks, kills, marks=pytest.mark.long) for sinks, kills in (("spark", 13), ("sash", 12))]
+
+
+@pytest.mark.parametrize(("sinks", "kills"), [*FEW, *MANY])
 def test_killed_at_random_moments(tmp_path: Path, sinks: str, kills: int) -> None:
     streams = write_data(tmp_path / "data", seed=kills)
     chance = random.Random(kills)
@@ -166,9 +170,10 @@ def more_data(folder: Path, streams: dict[str, pa.Table], chance: random.Random)
 
 
 PLACES = ["step-written:5", "merging:2", "cleaning:3", "sink-noted:4", "sink-moved:3"]
+LATER = [pytest.param(place, marks=pytest.mark.long) for place in PLACES if not place.startswith("merging")]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", ["merging:2", *LATER])
 def test_dies_at_a_critical_place(tmp_path: Path, place: str) -> None:
     streams = write_data(tmp_path / "data", seed=7)
     said, latest = uninterrupted(streams)
