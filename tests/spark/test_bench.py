@@ -51,7 +51,7 @@ def test_the_join_finds_what_spark_finds() -> None:
     assert sum(record["sash"]["rows"].values()) == record["rows"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_windows_that_slide_hold_what_spark_counts(spark: Any, tmp_path: Path) -> None:
     record = measured("slide_10s", spark, tmp_path)
     assert record["same_answer"] is True
@@ -59,7 +59,7 @@ def test_windows_that_slide_hold_what_spark_counts(spark: Any, tmp_path: Path) -
     assert record["of_slide_60s"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_three_streams_join_as_a_chain_of_joins_does(spark: Any, tmp_path: Path) -> None:
     record = measured("multijoin", spark, tmp_path)
     assert record["same_answer"] is True
@@ -67,7 +67,7 @@ def test_three_streams_join_as_a_chain_of_joins_does(spark: Any, tmp_path: Path)
     assert set(record["peers_durable_bytes_per_live_row"]) == {"rocksdb_2", "rocksdb_4"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_growth_is_told_by_window(spark: Any, tmp_path: Path) -> None:
     record = measured("growth_topk", spark, tmp_path)
     assert record["windows"] == [1, 5]
@@ -78,7 +78,7 @@ def test_growth_is_told_by_window(spark: Any, tmp_path: Path) -> None:
         assert side["live_rows"] == window * record["rows_per_trigger"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_floor_is_told_by_phases(spark: Any, tmp_path: Path) -> None:
     record = measured("floor_not_frozen", spark, tmp_path, rows=300)
     assert set(record["of_stateless"]) == {"sash", "low_latency"}
@@ -86,7 +86,7 @@ def test_the_floor_is_told_by_phases(spark: Any, tmp_path: Path) -> None:
         assert {"addBatch", "queryPlanning", "walCommit"} <= set(side["ms_by_phase"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_eight_queries_in_company_say_what_they_say_alone(spark: Any, tmp_path: Path) -> None:
     record = measured("many", spark, tmp_path)
     assert record["same_answer"] is True
