@@ -51,3 +51,13 @@ def test_says_the_same_as_in_process(play: Play, tmp_path: Path) -> None:
         for name in play.queries:
             way = f"{name}, {buckets} buckets, {cuts} cuts"
             assert net_changes(said[name]) == net_changes(expected[name]), way
+
+
+def test_a_column_may_be_called_query_where_there_is_one(tmp_path: Path) -> None:
+    with sash.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, query STRING) TIME ts")
+        plan = db.query("SELECT query FROM s [RANGE 5]").optimized
+        specs = [StreamSpec(definition) for definition in db.catalog.streams]
+    simulation = Simulation(make_pipeline(specs, {"one": plan}, "integer", str(tmp_path)))
+    said = simulation.step({"s": pa.table({"ts": [1], "query": ["select"]})}, end=True)
+    assert said.to_pylist() == [{"query": "select", "at": 1, "change": 1}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -58,9 +59,19 @@ def uninterrupted(streams: dict[str, pa.Table]) -> tuple[dict[str, Counter], Cou
         return said, Counter(map(str, latest.answer().to_pylist()))
 
 
+def committed(folder: Path) -> list[Path]:
+    """The files of a sink; of Spark's own those that its log names, as Spark reads it."""
+    log = folder / "_spark_metadata"
+    if not log.is_dir():
+        return sorted(folder.glob("*.parquet"))
+    batches = [path for path in log.iterdir() if path.name.removesuffix(".compact").isdigit()]
+    lines = {line for path in batches for line in path.read_text().splitlines()[1:]}
+    return sorted({Path(json.loads(line)["path"].removeprefix("file://")) for line in lines})
+
+
 def written(folder: Path, names: dict[str, str]) -> dict[str, Counter]:
     """What the file sink holds, by query; `names` are the queries' names there."""
-    table = pq.read_table(folder / "changes", filters=None)
+    table = pa.concat_tables(pq.read_table(path) for path in committed(folder / "changes"))
     said = {}
     for name, there in names.items():
         own = table.filter(pa.compute.equal(table.column("query"), there))

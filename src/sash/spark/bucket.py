@@ -181,7 +181,8 @@ class Bucket:
         table = running.circuit.output.take_changes()
         self.changes[running.root.name] += table.num_rows
         own = dict(zip(table.column_names[:-2], table.columns[:-2], strict=True))
-        own["query"] = pa.repeat(pa.scalar(running.root.name), table.num_rows)
+        if len(self.pipeline.queries) > 1:
+            own["query"] = pa.repeat(pa.scalar(running.root.name), table.num_rows)
         own["at"] = instant_column(table.column(table.num_columns - 2), self.pipeline.kind)
         own["change"] = table.column(table.num_columns - 1)
         schema = self.pipeline.schema
