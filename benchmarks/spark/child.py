@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import traceback
 
@@ -18,6 +19,7 @@ FIGURES = {
 
 def main(name: str, rows: str, trials: str) -> None:
     """Measure and print; what Sash refuses is told in the record, and with its cause on standard error."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves neither folders nor Spark behind
     try:
         record = FIGURES[name].run(int(rows), int(trials))
     except SashError as error:
