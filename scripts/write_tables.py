@@ -2,6 +2,7 @@
 
     python scripts/write_tables.py                 the table of functions
     sash bench engine --json | python scripts/write_tables.py --figures
+    (sash bench spark-join --json; sash bench spark-slide --json) | python scripts/write_tables.py --spark
 
 A test says if the functions and their table differ.
 """
@@ -50,6 +51,32 @@ def figures(results: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def spark_figures(results: list[dict[str, Any]]) -> str:
+    """Rate and time of a trigger, and by how much that is more than each peer's."""
+    lines = [
+        "| figure | rows/s | ms per trigger | times the rate of Spark's own | target | met |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for record in results:
+        ratios = ", ".join(f"{name} {ratio:.1f}" for name, ratio in record["ratios"].items())
+        met = "yes" if record["target_met"] else "no"
+        lines.append(
+            f"| {record['name']} | {record['rows_per_s']:,} | {record['ms_per_trigger']:,.0f} | {ratios} "
+            f"| {record['target']} | {met} |"
+        )
+    return "\n".join(lines)
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """The results of all JSON objects in a text, one after another."""
+    found: list[dict[str, Any]] = []
+    while text := text.strip():
+        document, end = json.JSONDecoder().raw_decode(text)
+        found += document["results"]
+        text = text[end:]
+    return found
+
+
 def rewrite(page: Path, mark: str, body: str) -> None:
     """Put a body between a page's marks."""
     page.write_text(between(page.read_text(encoding="utf-8"), mark, body), encoding="utf-8")
@@ -58,5 +85,7 @@ def rewrite(page: Path, mark: str, body: str) -> None:
 if __name__ == "__main__":
     if "--figures" in sys.argv:
         rewrite(ROOT / "README.md", "figures", figures(json.load(sys.stdin)["results"]))
+    elif "--spark" in sys.argv:
+        rewrite(ROOT / "README.md", "spark figures", spark_figures(documents(sys.stdin.read())))
     else:
         rewrite(ROOT / "docs" / "language.md", "functions", describe())
