@@ -94,3 +94,18 @@ def test_a_host_steps_and_ends_with_its_guardian(pipeline: Pipeline) -> None:
             guardian.kill()
         assert host.wait(30) == 0
         assert not place.exists()
+
+
+def test_what_killed_hosts_left_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        with subprocess.Popen(["true"]) as gone:
+            gone.wait()
+        for daemon in (gone.pid, os.getpid()):
+            place = Path(folder) / f"sash-{os.getuid()}-{daemon}"
+            place.mkdir()
+            (place / "0.sock").touch()
+            Path(f"{place}.lock").touch()
+        hosts._sweep()
+        kept = f"sash-{os.getuid()}-{os.getpid()}"
+        assert sorted(os.listdir(folder)) == [kept, f"{kept}.lock"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sash
+from sash.spark.metrics import read_metrics
 from sash.spark.pipeline import StreamSpec, make_pipeline
 
 from .plays import Play, cut_rows, net_changes, plays, said_in_process
@@ -61,3 +63,22 @@ def test_a_column_may_be_called_query_where_there_is_one(tmp_path: Path) -> None
     simulation = Simulation(make_pipeline(specs, {"one": plan}, "integer", str(tmp_path)))
     said = simulation.step({"s": pa.table({"ts": [1], "query": ["select"]})}, end=True)
     assert said.to_pylist() == [{"query": "select", "at": 1, "change": 1}]
+
+
+def test_late_rows_are_kept_whole_where_asked(tmp_path: Path) -> None:
+    with sash.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, k BIGINT, note STRING) TIME ts")
+        plan = db.query("SELECT k FROM s [RANGE 5] WHERE k > 3").optimized
+        specs = [StreamSpec(definition) for definition in db.catalog.streams]
+    late = tmp_path / "late"
+    place = str(tmp_path / "state")
+    pipeline = make_pipeline(specs, {"q": plan}, "integer", place, late=str(late), buckets=3)
+    simulation = Simulation(pipeline)
+    simulation.step({"s": pa.table({"ts": [10, 20], "k": [7, 8], "note": ["a", "b"]})})
+    simulation.step({"s": pa.table({"ts": [5, 30, 6], "k": [1, 9, 9], "note": ["c", "d", "e"]})})
+    kept = [row for path in (late / "s").glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    assert sorted(kept, key=lambda row: row["ts"]) == [
+        {"ts": 5, "k": 1, "note": "c"},
+        {"ts": 6, "k": 9, "note": "e"},
+    ]
+    assert read_metrics(pipeline.checkpoint)["late"] == {"s": 2}

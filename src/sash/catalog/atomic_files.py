@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import IO
 
 
-def replace_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+def replace_file(path: Path, write: Callable[[IO[bytes]], object], *, sync: bool = True) -> None:
     """Put what `write` writes in place of whatever is at `path`; OSError if that cannot be.
+
+    Without `sync` it outlives the process, but not a loss of power.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -28,11 +30,13 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         ) as file:
             temporary = file.name
             write(file)
-            file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
         temporary = None
-        _sync_directory(path.parent)
+        if sync:
+            _sync_directory(path.parent)
     finally:
         if temporary is not None:
             with suppress(OSError):

@@ -70,8 +70,7 @@ class Bucket:
     def _first_flows(self) -> set[str]:
         """One flow per stream, in which its late rows are counted."""
         first: dict[str, str] = {}
-        for name, flow in self.stage.flows.items():
-            (stream,) = Root("", flow, False).streams if self.stage.number == 1 else ("",)
+        for name, stream in self.stage.streams.items():
             first.setdefault(stream, name)
         return set(first.values())
 
@@ -110,7 +109,7 @@ class Bucket:
         self.clocks = dict(before)
         for pack in packs:
             for name, changes in pack.rows.items():
-                stream = self._stream(name)
+                stream = self.stage.streams[name]
                 on_time = changes.begin > before[stream].frontier
                 if not on_time.all():
                     if name in self._counted:
@@ -152,10 +151,6 @@ class Bucket:
             for name, (frontier, idle) in (pack.clocks or {}).items():
                 moved = self.clocks[name].advanced(frontier)
                 self.clocks[name] = replace(moved, idle=idle)
-
-    def _stream(self, flow: str) -> str:
-        (stream,) = Root("", self.stage.flows[flow], False).streams
-        return stream
 
     def _reached_by(self, stream: str) -> Instant:
         """How far the queries over a stream have gone without it."""

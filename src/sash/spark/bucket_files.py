@@ -13,7 +13,7 @@ the window holds. What a retained batch's manifest names is kept, everything old
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "BucketFiles", "Manifest"]
+__all__ = ["FORMAT", "BucketFiles", "Manifest", "unwritable"]
 
 import errno
 import json
@@ -28,6 +28,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
 from sash.spark.failpoints import failpoint
 
@@ -152,27 +153,12 @@ class BucketFiles:
 
     def _write(self, path: Path, header: Mapping[str, Any], bodies: Sequence[pa.Buffer]) -> int:
         text = json.dumps({**header, "checksums": [zlib.crc32(body) for body in bodies]}).encode()
-        temporary = self.folder / f".{path.name}.{os.getpid()}.part"
+        start = _HEADER.pack(_MAGIC, FORMAT, zlib.crc32(text), len(text))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with open(temporary, "wb") as file:
-                file.write(_HEADER.pack(_MAGIC, FORMAT, zlib.crc32(text), len(text)))
-                file.write(text)
-                for body in bodies:
-                    file.write(body)
-            os.replace(temporary, path)
+            replace_file(path, lambda file: file.writelines([start, text, *bodies]), sync=False)
         except OSError as error:
-            with suppress(OSError):
-                os.unlink(temporary)
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            why = "the disk is full" if full else error.strerror or str(error)
-            raise SashError(
-                "SASH-SPARK-080",
-                f"The state '{path}' could not be written: {why}.",
-                remedy="Make room under the checkpoint and start again: it goes on from the last batch."
-                if full
-                else "Choose a checkpoint that every executor can write to.",
-            ) from error
+            raise unwritable(path, error) from error
         return int(_HEADER.size + len(text) + sum(body.size for body in bodies))
 
     def _header(self, path: Path) -> tuple[dict[str, Any], pa.Buffer]:
@@ -220,6 +206,19 @@ def _is_orphan(name: str, batch: int) -> bool:
     """Whether a file was begun, by a task that died, for a batch that is long done."""
     parts = name.split(".")
     return parts[-1] == "part" and parts[1].isdigit() and int(parts[1]) <= batch
+
+
+def unwritable(path: Path, error: OSError) -> SashError:
+    """The error for a file that could not be put in its place."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    why = "the disk is full" if full else error.strerror or str(error)
+    return SashError(
+        "SASH-SPARK-080",
+        f"The state '{path}' could not be written: {why}.",
+        remedy="Make room under the checkpoint and start again: it goes on from the last batch."
+        if full
+        else "Choose a checkpoint that every executor can write to.",
+    )
 
 
 def _damaged(path: Path, why: str) -> SashError:

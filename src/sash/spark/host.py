@@ -8,7 +8,7 @@ executor's Python daemon has gone.
 
 from __future__ import annotations
 
-__all__ = ["main", "receive", "send"]
+__all__ = ["lives", "main", "receive", "send"]
 
 import gc
 import os
@@ -121,7 +121,7 @@ def main(path: str, guardian: int) -> None:
     gc.collect()
     gc.freeze()
     try:
-        while _lives(guardian):
+        while lives(guardian):
             with suppress(TimeoutError):
                 connection, _ = listener.accept()
                 connection.settimeout(None)
@@ -135,15 +135,16 @@ def main(path: str, guardian: int) -> None:
             os.unlink(f"{folder}.lock")
 
 
-def _lives(process: int) -> bool:
+def lives(process: int) -> bool:
+    """Whether there is such a process, and not only its end to be noticed."""
     try:
+        os.kill(process, 0)
         with open(f"/proc/{process}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(process, 0)
-            return not os.path.isdir("/proc/self")
+    except ProcessLookupError:
         return False
+    except OSError:  # another user's, or a system without /proc
+        return True
 
 
 if __name__ == "__main__":

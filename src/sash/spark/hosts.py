@@ -5,8 +5,10 @@ from __future__ import annotations
 __all__ = ["ask"]
 
 import fcntl
+import glob
 import os
 import pickle
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,7 +20,7 @@ from contextlib import suppress
 import pyarrow as pa
 
 from sash.errors import SashError
-from sash.spark.host import receive, send
+from sash.spark.host import lives, receive, send
 from sash.spark.keeper import Task
 from sash.spark.pipeline import Pipeline
 
@@ -99,8 +101,20 @@ def _connected(path: str) -> socket.socket | None:
     return connection
 
 
+def _sweep() -> None:
+    """Remove what hosts left that were killed with their executors."""
+    for lock in glob.glob(os.path.join(tempfile.gettempdir(), f"sash-{os.getuid()}-*.lock")):
+        folder = lock.removesuffix(".lock")
+        daemon = folder.rpartition("-")[2]
+        if daemon.isdigit() and not lives(int(daemon)):
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(FileNotFoundError):
+                os.unlink(lock)
+
+
 def _start(path: str) -> socket.socket:
     """Start a host, one worker at a time, and wait until it listens."""
+    _sweep()
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     with open(f"{folder}.lock", "w") as lock:

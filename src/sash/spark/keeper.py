@@ -9,20 +9,21 @@ from __future__ import annotations
 
 __all__ = ["Keeper", "Task"]
 
-import os
 import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sash.catalog.atomic_files import replace_file
 from sash.lifetimes import Changes
 from sash.spark.bucket import Bucket
-from sash.spark.bucket_files import BucketFiles, Manifest
+from sash.spark.bucket_files import BucketFiles, Manifest, unwritable
 from sash.spark.packs import Pack, read_pack
 from sash.spark.pipeline import Pipeline
 from sash.spark.types import spark_arrow_schema
@@ -80,7 +81,9 @@ class Keeper:
     def step(self, task: Task, data: Sequence[pa.Buffer]) -> pa.RecordBatch:
         """Let a bucket take a batch, durably; give what it gives."""
         with self._lock:
-            kept = self._kept.setdefault(task.place, _Kept(self._fresh(task), None))
+            if task.place not in self._kept:
+                self._kept[task.place] = _Kept(self._fresh(task), None)
+            kept = self._kept[task.place]
         with kept.lock:
             files = self.files(task.stage, task.bucket)
             self._stand_before(kept, task, files)
@@ -96,9 +99,7 @@ class Keeper:
         return Bucket(self._pipeline, self._pipeline.stages[task.stage - 1], task.bucket)
 
     def _pack(self, data: pa.Buffer, stage: int) -> Pack:
-        flows = self._pipeline.stages[stage - 1].flows
-        schemas = {n: pa.schema([(f.name, f.type) for f in flow.schema]) for n, flow in flows.items()}
-        return read_pack(data, schemas, self._pipeline.schema)
+        return read_pack(data, self._pipeline.stages[stage - 1].schemas, self._pipeline.schema)
 
     def _stand_before(self, kept: _Kept, task: Task, files: BucketFiles) -> None:
         """Make the bucket stand where the batch starts."""
@@ -126,11 +127,13 @@ class Keeper:
             fields = self._pipeline.stream(stream).definition.fields
             schema = spark_arrow_schema(pa.schema([(field.name, field.type) for field in fields]))
             columns = [c.cast(f.type) for c, f in zip(Changes.concat(parts).columns, schema, strict=True)]
-            folder = Path(str(self._pipeline.late)) / stream
-            folder.mkdir(parents=True, exist_ok=True)
-            name = f"{task.bucket}-{task.batch}.parquet"
-            pq.write_table(pa.Table.from_arrays(columns, schema=schema), folder / f".{name}.part")
-            os.replace(folder / f".{name}.part", folder / name)
+            table = pa.Table.from_arrays(columns, schema=schema)
+            path = Path(str(self._pipeline.late)) / stream / f"{task.bucket}-{task.batch}.parquet"
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(path, partial(pq.write_table, table), sync=False)
+            except OSError as error:
+                raise unwritable(path, error) from error
 
     def _record(
         self, kept: _Kept, before: Manifest | None, task: Task, data: Sequence[pa.Buffer], files: BucketFiles

@@ -22,7 +22,6 @@ from sash.lifetimes import FOREVER, Changes
 from sash.plan.nodes import Exchange, Node, Source
 from sash.spark.packs import Control, Pack, Seen, write_pack
 from sash.spark.pipeline import Pipeline
-from sash.spark.sharing import source_of
 
 NO_CONTROL = Control()
 
@@ -36,10 +35,10 @@ class Packer:
         self._pipeline = pipeline
         self._faults = Faults()
         self._flows: dict[str, list[tuple[Exchange, list[Operator]]]] = {}
-        for flow in pipeline.stages[0].flows.values():
-            source = source_of(flow.input)
-            assert source is not None
-            self._flows.setdefault(source.name, []).append((flow, self._operators(flow.input)))
+        entry = pipeline.stages[0]
+        for name, stream in entry.streams.items():
+            flow = entry.flows[name]
+            self._flows.setdefault(stream, []).append((flow, self._operators(flow.input)))
 
     def _operators(self, node: Node) -> list[Operator]:
         """The row-wise part of a flow, from the stream upwards."""

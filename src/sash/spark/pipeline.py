@@ -65,6 +65,17 @@ class Stage:
         """What comes in, by name."""
         return {flow.name: flow for root in self.roots for flow in root.flows}
 
+    @cached_property
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of each flow."""
+        return {n: pa.schema([(f.name, f.type) for f in flow.schema]) for n, flow in self.flows.items()}
+
+    @cached_property
+    def streams(self) -> dict[str, str]:
+        """The stream of each flow that is rows of one: of the first stage, all."""
+        sources = {name: source_of(flow.input) for name, flow in self.flows.items()}
+        return {name: source.name for name, source in sources.items() if source is not None}
+
 
 @dataclass(frozen=True)
 class Pipeline:
@@ -119,13 +130,12 @@ class Pipeline:
         """The columns of a stream that any query reads, its time among them, in the stream's order."""
         definition = self.stream(stream).definition
         used = {definition.time}
-        for flow in self.stages[0].flows.values():
-            source = source_of(flow.input)
-            if source is not None and source.name == stream:
-                used |= source_columns(flow.input)
+        for name, source in self.stages[0].streams.items():
+            if source == stream:
+                used |= source_columns(self.stages[0].flows[name].input)
         return tuple(definition.fields[i].name for i in sorted(used))
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The rows that come out: `query` where there are several, the columns, `at` and `change`."""
         fields: dict[str, pa.Field] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ["changes_frame", "start_run"]
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,15 +57,12 @@ def start_run(
             Path(pipeline.end_file).unlink(missing_ok=True)  # left by a run that was killed
         frame = _frame(plan, pipeline, held)
         run = Run(plan.spark, name, held.path, held.id, held.is_new, triggered)
-        plan.spark.sparkContext.setLocalProperty("sash.run", uuid.uuid4().hex)
         try:
             query = start(frame, parts, run)
         except SashError:
             raise
         except Exception as error:
             raise sash_error(error) from error
-        finally:
-            plan.spark.sparkContext.setLocalProperty("sash.run", None)
     except BaseException:
         held.close()
         raise
