@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sash.engine.circuit import Circuit
+from sash.engine.circuit import STRIDE_ROWS, Circuit
 from sash.lifetimes import BEGINNING, FOREVER, Changes
 from sash.optimizer import optimize
 from sash.plan.explain import explain
@@ -58,14 +58,20 @@ def run(node: Node, streams: Any, tables: Any, cuts: list[int], saves: set[int])
     return {key: change for key, change in seen.items() if change}
 
 
-def readings(random: Random) -> list[tuple[list[int], set[int]]]:
-    """Cuts, and at which of them to save."""
+def readings(random: Random) -> list[tuple[list[int], set[int], int]]:
+    """Cuts, at which of them to save, and how many rows make a stride."""
     some = [*sorted(random.sample(range(HORIZON), random.randint(1, 6))), HORIZON]
-    return [([HORIZON], set()), (list(range(-1, HORIZON + 1)), set()), (some, set(some[::2]))]
+    whole, each = [HORIZON], list(range(-1, HORIZON + 1))
+    return [
+        (whole, set(), STRIDE_ROWS),
+        (whole, set(), 1),
+        (each, set(), STRIDE_ROWS),
+        (some, set(some[::2]), random.choice((1, 3, STRIDE_ROWS))),
+    ]
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
-def test_circuits_say_what_the_oracle_says(block: int) -> None:
+def test_circuits_say_what_the_oracle_says(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     judged = 0
     for seed in range(10_000 + block * SIZE, 10_000 + (block + 1) * SIZE):
         random = Random(seed)
@@ -79,9 +85,10 @@ def test_circuits_say_what_the_oracle_says(block: int) -> None:
             expected[at, tuple(row)] += change
         wanted = {key: change for key, change in expected.items() if change}
         for made in (node, optimize(node)):
-            for cuts, saves in readings(random):
+            for cuts, saves, stride in readings(random):
+                monkeypatch.setattr("sash.engine.circuit.STRIDE_ROWS", stride)
                 seen = run(made, streams, tables, cuts, saves)
-                assert seen == wanted, f"seed {seed}, cuts {cuts}\n{explain(made)}"
+                assert seen == wanted, f"seed {seed}, cuts {cuts}, stride {stride}\n{explain(made)}"
         judged += 1
     assert judged > SIZE / 4
 

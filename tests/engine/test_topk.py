@@ -133,7 +133,7 @@ def test_a_limit_of_nothing_and_one_of_everything(limit: int) -> None:
     check(lives, (pa.int64(),), (SortKey(0, False, True),), limit, 0, random, False, 10)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(14))
 def test_rows_of_an_aggregate_follow_one_another_by_key(seed: int) -> None:
     random = Random(seed)
     types, groups = (pa.int64(), pa.int64()), (Column(0, pa.int64(), "k"),)
@@ -142,7 +142,9 @@ def test_rows_of_an_aggregate_follow_one_another_by_key(seed: int) -> None:
     value = (lambda: random.randint(0, 3)) if seed % 2 else (lambda: random.randint(-500, 500))
     lives = random_lives(random, lambda: (random.randint(0, most), value()), 3000, 90, "wk")
     instants = instants_of(lives)
-    frontiers = sorted({*random.sample(instants, random.randint(3, 12)), instants[-1] + 1})
+    # With few steps, so many rows go within one that rows left out come back, again and again.
+    steps = random.randint(3, 12) if seed < 8 else random.randint(1, 2)
+    frontiers = sorted({*random.sample(instants, steps), instants[-1] + 1})
     faults = Faults()
     aggregate = GroupAggregate(types, groups, calls, types, faults, False)
     rows = play(lambda: replace(aggregate), [(lives, types)], frontiers, random)

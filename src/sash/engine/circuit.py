@@ -20,6 +20,7 @@ from sash.engine.closing import closing
 from sash.engine.compile import closing_operator_for, operator_for, reads
 from sash.engine.expressions import Faults
 from sash.engine.lowering import lower
+from sash.engine.memory import share_memory
 from sash.engine.operator import Operator
 from sash.engine.operators.project import ProjectColumns
 from sash.engine.operators.select import SelectRows
@@ -31,7 +32,7 @@ from sash.plan.nodes import Exchange, Node, Source, TableScan
 from sash.plan.patterns import Pattern, pattern
 
 STRIDE_ROWS = 65_536
-"""About how many rows a circuit takes at once."""
+"""About how many rows come or go in a circuit at once."""
 
 
 _BROUGHT = (Source, TableScan, Exchange)
@@ -83,6 +84,7 @@ class Circuit:
     def __init__(
         self, plan: Node, *, since: Instant = BEGINNING, watch: Watch | None = None, edge: bool = False
     ) -> None:
+        share_memory()
         self.plan = lower(plan)
         self.faults = Faults()
         self.frontier: Instant = BEGINNING
@@ -143,11 +145,17 @@ class Circuit:
     def step(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
         """Move to the frontier with the rows of streams and tables that begin by then.
 
-        Many rows are taken in several strides: what is at work then fits the caches, and what is
-        made on the way does not outweigh the windows.
+        Where many rows come or go, that is done in several strides: what is at work then fits the
+        caches, and what is made on the way does not outweigh the windows.
         """
-        for stride, part in _strides(frontier, inputs):
+        for stride, part in _strides(frontier, inputs, self._most_ends(frontier)):
             self._stride(stride, part)
+
+    def _most_ends(self, frontier: Instant) -> np.ndarray:
+        """When rows end up to the frontier, as seen by the operator that has most ends to come."""
+        calendars = [ends for place in self._places if place.operator for ends in place.operator.ends]
+        most = max([*calendars, *self.output.ends], key=len)
+        return most.due(frontier) if len(most) > 2 * STRIDE_ROWS else np.empty(0, np.int64)
 
     def _stride(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
         before, self.frontier = self.frontier, frontier
@@ -193,17 +201,18 @@ class Circuit:
 
 
 def _strides(
-    frontier: Instant, inputs: Mapping[str, Changes]
+    frontier: Instant, inputs: Mapping[str, Changes], ends: np.ndarray
 ) -> Iterator[tuple[Instant, Mapping[str, Changes]]]:
-    """Cut a step at instants that split its largest input evenly."""
-    largest = max(inputs.values(), key=len, default=None)
-    if largest is None or sum(map(len, inputs.values())) <= 2 * STRIDE_ROWS:
+    """Cut a step at instants that split its largest input, or its ends, evenly."""
+    rows = sum(map(len, inputs.values()))
+    if max(rows, len(ends)) <= 2 * STRIDE_ROWS:
         yield frontier, inputs
         return
-    pieces = -(-sum(map(len, inputs.values())) // STRIDE_ROWS)
-    cuts = np.unique(largest.begin[np.arange(1, pieces) * len(largest) // pieces])
+    largest = np.sort(ends) if len(ends) > rows else max(inputs.values(), key=len).begin
+    pieces = -(-max(rows, len(ends)) // STRIDE_ROWS)
+    cuts = np.unique(largest[np.arange(1, pieces) * len(largest) // pieces])
     places = dict.fromkeys(inputs, 0)
-    for cut in [*cuts.tolist(), frontier]:
+    for cut in [*cuts[cuts < frontier].tolist(), frontier]:
         part = {}
         for name, changes in inputs.items():
             stop = int(np.searchsorted(changes.begin, cut, side="right"))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.state.calendar import Calendar
 from sash.lifetimes import Changes, Instant
 
 Saved = Mapping[str, pa.Table]
@@ -30,6 +31,11 @@ class Operator:
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         """Take what is certain up to the frontier, give all changes up to it."""
         raise NotImplementedError  # every operator answers
+
+    @property
+    def ends(self) -> tuple[Calendar, ...]:
+        """The ends to come that it knows of: where many fall into one step, the circuit cuts it."""
+        return ()
 
     @property
     def ends_itself(self) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.differences import Deltas, Differences
+from sash.engine.state.calendar import Calendar
 from sash.language.expressions import Schema
 from sash.lifetimes import BEGINNING, Changes, Instant
 
@@ -69,6 +70,11 @@ class Output:
         rows = np.repeat(np.arange(len(contents)), contents.weight)
         columns = [column.take(pa.array(rows)) for column in contents.columns]
         return pa.Table.from_arrays(columns, schema=self._schema)
+
+    @property
+    def ends(self) -> tuple[Calendar, ...]:
+        """The ends to come of rows held here."""
+        return (self._differences.live.ends,)
 
     @property
     def rows(self) -> int:

@@ -24,6 +24,7 @@ from sash.engine.kernels.compiler import (
     reads_i64,
     reads_u8,
     reads_u64,
+    uint64,
     writes_i64,
     writes_u8,
 )
@@ -109,20 +110,21 @@ def refill(
             memo[SIZE] += 1
 
 
-@kernel((reads_u64, reads_i64, reads_u64, int64, int64, writes_i64, writes_i64, writes_i64))
+@kernel((reads_u64, reads_i64, uint64, int64, writes_i64, writes_i64, writes_i64, writes_i64))
 def sort_out(
-    changed: np.ndarray, until: np.ndarray, words: np.ndarray, last: int, ends_before: int,
-    near: np.ndarray, far: np.ndarray, counts: np.ndarray,
+    words: np.ndarray, until: np.ndarray, last: int, ends_before: int,
+    near: np.ndarray, far: np.ndarray, left_out: np.ndarray, counts: np.ndarray,
 ) -> None:  # fmt: skip
-    """Positions of changes by their words: `near` if not after the row `last`; the others are `far`, or
-    left out if they end by `ends_before`. `counts` [2] says how many are near and far."""
-    threshold, a, b = words[last], 0, 0
-    for i in range(len(changed)):
-        is_near = changed[i] <= threshold
-        near[a], far[b] = i, i
+    """Positions of changes by their words: `near` if not after the word `last`; the others are `far`, or
+    `left_out` if they end by `ends_before`. `counts` [3] says how many there are of each."""
+    a, b, c = 0, 0, 0
+    for i in range(len(words)):
+        is_near, stays = words[i] <= last, until[i] > ends_before
+        near[a], far[b], left_out[c] = i, i, i
         a += is_near
-        b += not is_near and until[i] > ends_before
-    counts[0], counts[1] = a, b
+        b += not is_near and stays
+        c += not is_near and not stays
+    counts[0], counts[1], counts[2] = a, b, c
 
 
 @kernel(int64(reads_i64, int64, writes_u8, writes_i64))

@@ -246,6 +246,10 @@ class GroupAggregate(Operator):
             self._keys.keep(alive)
 
     @property
+    def ends(self) -> tuple[Calendar, ...]:
+        return (self._ends,)
+
+    @property
     def ends_itself(self) -> bool:
         return True
 

@@ -81,6 +81,10 @@ class CountedRows(Operator):
         self._ends.add((until[known], deltas[known], moved[slots][known], sides[known]))
 
     @property
+    def ends(self) -> tuple[Calendar, ...]:
+        return (self._ends,)
+
+    @property
     def ends_itself(self) -> bool:
         return True
 

@@ -79,6 +79,10 @@ class DistinctRows(Operator):
         self._due.add((ends, moved[slots]))
 
     @property
+    def ends(self) -> tuple[Calendar, ...]:
+        return (self._due,)
+
+    @property
     def rows(self) -> int:
         return len(self._values)
 

@@ -77,6 +77,10 @@ class DistinctAnswer(Operator):
         self._due.add((ends, moved[slots]))
 
     @property
+    def ends(self) -> tuple[Calendar, ...]:
+        return (self._due,)
+
+    @property
     def ends_itself(self) -> bool:
         return True
 

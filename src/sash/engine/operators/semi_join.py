@@ -186,6 +186,10 @@ class SemiJoinRows(Operator):
         self._slots.view()[by_slot, _HEAD] = order
 
     @property
+    def ends(self) -> tuple[Calendar, ...]:
+        return self._ends, self._left_ends
+
+    @property
     def ends_itself(self) -> bool:
         return self.closes
 

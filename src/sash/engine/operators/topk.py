@@ -3,7 +3,8 @@
 Rows are known by value with their copies; those of an aggregate by key, as one follows another
 (state/successive_rows.py). The first ones and some to spare are kept in order, the others in a heap
 (kernels/topk.py). A row that comes after all of those kept in order waits outside of the heap, and one
-that also ends within the step is not even entered, unless so many go that it could be needed.
+that also ends within the step is left out. Where so many go that such rows could be needed, those that
+come before the next rows of the heap are let in.
 """
 
 from __future__ import annotations
@@ -59,6 +60,18 @@ Waiting = tuple[np.ndarray, np.ndarray]
 """Positions among the changes of rows that begin to wait, and their numbers."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Outside:
+    """What of a step's changes was not let in, by their order words: rows that wait, and rows left out."""
+
+    words: np.ndarray
+    waiting: Waiting
+    left_out: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.waiting[0]) + len(self.left_out)
+
+
 @dataclass(eq=False)
 class TopRows(Operator):
     """The rows from `offset` to `offset` + `limit`; ties by the remaining columns, NULLs first."""
@@ -104,14 +117,14 @@ class TopRows(Operator):
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         changes = inputs[0]
         self._stock_up()
-        near, far = self._near_and_far(changes, frontier)
+        words = first_words(changes.columns, self.order, len(changes))
+        near, far, left_out = self._sorted_out(changes, words, frontier)
         numbers = self._numbers_of(changes, np.concatenate([near, far]), len(near))
         events = self._events(changes, near, far, numbers, frontier)
+        outside = _Outside(words, (far, numbers[len(near) :]), left_out)
         if not self.monotonic:
-            left_out = len(changes) - len(near) - len(far)
-            self._memo[SKIPPED] = left_out + len(far) + len(self._waiting)
-        waiting = far, numbers[len(near) :]
-        rows, begin, until, weight = self._sweep(events, changes, near, waiting)
+            self._memo[SKIPPED] = len(outside) + len(self._waiting)
+        rows, begin, until, weight = self._sweep(events, changes, outside)
         result = Changes(tuple(self._rows.columns(rows)), begin, until, weight)
         self._forget()
         return result
@@ -144,21 +157,28 @@ class TopRows(Operator):
             keys.words, keys.starts, keys.ends, keys.data, self._root, state["child"], state["sibling"],
         )  # fmt: skip
 
-    def _near_and_far(self, changes: Changes, frontier: Instant) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of the rows that may matter, and of those that come after all that are kept in order.
-
-        The latter are left out if they also end within the step; where rows never go, for good.
+    def _sorted_out(
+        self, changes: Changes, words: np.ndarray, frontier: Instant
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positions of the rows that may matter, of those that come after all that are kept in order, and
+        of those among the latter that also end within the step; where rows never go, the second are none.
         """
-        n, size = len(changes), int(self._memo[SIZE])
-        if not n or size < max(1, self._enough):
-            return np.arange(n), _NONE
-        last = self._best[self._need - 1 if self.monotonic and self._need else size - 1]
-        words = first_words(changes.columns, self.order, n)
-        near, far = np.empty(n, np.int64), np.empty(n, np.int64)
+        n = len(changes)
+        last = self._last_in_order()
+        if not n or last is None:
+            return np.arange(n), _NONE, _NONE
+        near, far, left_out = (np.empty(n, np.int64) for _ in range(3))
         ends_before = FOREVER if self.monotonic else frontier
-        counts = np.zeros(2, np.int64)
-        sort_out(words, changes.until, self._bytes.words, last, ends_before, near, far, counts)
-        return near[: counts[0]], far[: counts[1]]
+        counts = np.zeros(3, np.int64)
+        sort_out(words, changes.until, self._bytes.words[last], ends_before, near, far, left_out, counts)
+        return near[: counts[0]], far[: counts[1]], left_out[: counts[2]]
+
+    def _last_in_order(self) -> int | None:
+        """The row after which none is needed; None if there are too few to say so."""
+        size = int(self._memo[SIZE])
+        if size < max(1, self._enough):
+            return None
+        return int(self._best[self._need - 1 if self.monotonic and self._need else size - 1])
 
     def _numbers_of(self, changes: Changes, rows: np.ndarray, near: int) -> np.ndarray:
         """Numbers of the given rows; the first `near` get their order keys, the others begin to wait."""
@@ -169,13 +189,18 @@ class TopRows(Operator):
         self._make_room()
         fresh, place = self._rows.fresh, self._per_row["place"]
         if near < len(rows):
-            waiting = np.empty(len(rows) - near, np.int64)
-            count = begin_to_wait(numbers, near, place, waiting)
-            self._waiting.append(waiting[:count])
+            self._wait(numbers, near)
             fresh = fresh[place[fresh] == 0]
         if len(fresh):
             self._bytes.put(fresh, *row_keys(self._rows.columns(fresh), self.order, len(fresh)))
         return numbers
+
+    def _wait(self, numbers: np.ndarray, first: int) -> None:
+        """Let the rows from `first` on wait to be put into the heap, unless they are somewhere already."""
+        waiting = np.empty(len(numbers) - first, np.int64)
+        count = begin_to_wait(numbers, first, self._per_row["place"], waiting)
+        if count:
+            self._waiting.append(waiting[:count])
 
     def _make_room(self) -> None:
         size = self._rows.size
@@ -205,7 +230,7 @@ class TopRows(Operator):
             parts.append((until, gone, -weight))
         return _in_order(parts)
 
-    def _sweep(self, events: Events, changes: Changes, near: np.ndarray, waiting: Waiting) -> Events:
+    def _sweep(self, events: Events, changes: Changes, outside: _Outside) -> Events:
         """Rows, begins, untils and weights of what is shown."""
         out = [np.empty(max(1024, 4 * min(self.limit, 1 << 20)), np.int64) for _ in range(4)]
         progress = np.zeros(3, np.int64)
@@ -224,28 +249,38 @@ class TopRows(Operator):
             elif stopped == UNSKIP:
                 now = int(progress[2])
                 rest: Events = tuple(part[int(progress[0]) :] for part in events)
-                events = self._with(rest, changes, near, waiting, now)
-                progress[0], waiting = 0, (_NONE, _NONE)
+                events, outside = self._let_in(rest, changes, outside, now)
+                progress[0] = 0
             else:
                 break
-        add_copies(waiting[1], waiting[0], changes.weight, state["copies"])
+        positions, numbers = outside.waiting
+        add_copies(numbers, positions, changes.weight, state["copies"])
         state["opened"][self._tops[: self._memo[SHOWN]]] = -1
         return tuple(part[: progress[1]] for part in out)
 
-    def _with(
-        self, events: Events, changes: Changes, near: np.ndarray, waiting: Waiting, now: Instant
-    ) -> Events:
-        """Events to come, those of rows that wait, and those of rows left out that live now or later."""
-        self._memo[SKIPPED] = 0
-        self._file()
-        out = changes.until > now
-        out[near], out[waiting[0]] = False, False
-        rows = np.flatnonzero(out)
-        numbers = self._numbers_of(changes, rows, len(rows))
-        late = np.concatenate([waiting[0], rows])
+    def _let_in(
+        self, events: Events, changes: Changes, outside: _Outside, now: Instant
+    ) -> tuple[Events, _Outside]:
+        """Bring rows from the heap, and events of what is outside and comes before the last of them then."""
+        positions, numbers = outside.waiting
+        begun = int(np.searchsorted(changes.begin[positions], now, side="right"))
+        add_copies(numbers[:begun], positions[:begun], changes.weight, self._per_row["copies"])
+        positions, numbers = positions[begun:], numbers[begun:]
+        left_out = outside.left_out[changes.until[outside.left_out] > now]
+        self._stock_up()
+        last, words = self._last_in_order(), outside.words
+        limit = np.uint64(2**64 - 1) if last is None else self._bytes.words[last]
+        inside, shown = words[positions] <= limit, words[left_out] <= limit
+        rows = left_out[shown]
+        late = np.concatenate([positions[inside], rows])
+        still = numbers[~inside]
+        self._wait(still, 0)
+        fresh = self._numbers_of(changes, rows, len(rows))
         begin, weight = np.maximum(changes.begin[late], now), changes.weight[late]
-        begins = begin, np.concatenate([waiting[1], numbers]), weight
-        return _in_order([begins, events, (changes.until[rows], numbers, -changes.weight[rows])])
+        begins = begin, np.concatenate([numbers[inside], fresh]), weight
+        rest = _Outside(words, (positions[~inside], still), left_out[~shown])
+        self._memo[SKIPPED] = len(rest)
+        return _in_order([begins, events, (changes.until[rows], fresh, -changes.weight[rows])]), rest
 
     def _forget(self) -> None:
         """Drop rows that are gone, once at least half are; looked for when there are four times as many."""
@@ -275,6 +310,10 @@ class TopRows(Operator):
             inside.astype(np.int64), np.zeros(size, np.int64), np.empty(size, np.uint8), self._root,
             state["child"], state["sibling"], keys.words, keys.starts, keys.ends, keys.data, 0,
         )  # fmt: skip
+
+    @property
+    def ends(self) -> tuple[Calendar, ...]:
+        return (self._ends,)
 
     @property
     def ends_itself(self) -> bool:

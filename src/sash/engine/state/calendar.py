@@ -32,8 +32,8 @@ class Calendar:
 
     >>> calendar = Calendar((np.int64, np.int64))
     >>> calendar.add((np.array([9, 4, FOREVER]), np.array([1, 2, 3])))
-    >>> [part.tolist() for part in calendar.pop(5)], len(calendar)
-    ([[4], [2]], 1)
+    >>> [part.tolist() for part in calendar.pop(5)], len(calendar), calendar.due(9).tolist()
+    ([[4], [2]], 1, [])
     """
 
     def __init__(self, types: Sequence[type[np.generic]], *, endless: bool = False) -> None:
@@ -144,6 +144,19 @@ class Calendar:
                 self._begun = today
             if cut:
                 yield tuple(part[:cut] for part in whole)
+
+    def due(self, frontier: Instant) -> np.ndarray:
+        """When most of what `pop` would give ends, in no order: without the day that has begun."""
+        pieces = []
+        if self._shift is not None:
+            today = frontier >> self._shift
+            pieces = [piece[0] for day in self._coming if day < today for piece in self._days[day]]
+        for until, *_ in self._queue:
+            if until[-1] > frontier:
+                pieces.append(until[: np.searchsorted(until, frontier, side="right")])
+                break
+            pieces.append(until)
+        return np.concatenate([np.empty(0, np.int64), *pieces])
 
     def entries(self) -> Arrays:
         """Everything that is kept, in no order."""

@@ -53,7 +53,7 @@ class LiveRows:
     def _clear(self) -> None:
         self._payload = Rows(self._types)
         self._untils, self._weights = Tape(np.int64), Tape(np.int64)
-        self._ends = Calendar(_ENTRY)
+        self.ends = Calendar(_ENTRY)
         self._ended = 0
         self._negatives = 0
 
@@ -64,7 +64,7 @@ class LiveRows:
     def nbytes(self) -> int:
         """How many bytes are held."""
         tapes = (self._untils, self._weights)
-        return self._payload.nbytes + self._ends.nbytes + sum(tape.nbytes for tape in tapes)
+        return self._payload.nbytes + self.ends.nbytes + sum(tape.nbytes for tape in tapes)
 
     def add(self, changes: Changes, lasting: np.ndarray | None = None) -> None:
         """Keep these rows until they end; only those marked `lasting` have not ended yet.
@@ -80,12 +80,12 @@ class LiveRows:
         if lasting is not None and not lasting.all():
             until, numbers, weight = until[lasting], numbers[lasting], weight[lasting]
             self._ended += len(changes) - len(numbers)
-        self._ends.add((until, numbers))
+        self.ends.add((until, numbers))
         self._negatives += int(np.count_nonzero(weight < 0))
 
     def pop(self, frontier: Instant) -> Ended:
         """The rows that end by the frontier, in order of their ends."""
-        until, numbers = self._ends.pop(frontier)
+        until, numbers = self.ends.pop(frontier)
         weight = self._weights.view()[numbers - self._payload.origin]
         gone = Ended(*self._payload.located(numbers), until, weight)
         self._ended += len(numbers)
