@@ -133,22 +133,43 @@ def test_a_limit_of_nothing_and_one_of_everything(limit: int) -> None:
     check(lives, (pa.int64(),), (SortKey(0, False, True),), limit, 0, random, False, 10)
 
 
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", range(8))
 def test_rows_of_an_aggregate_follow_one_another_by_key(seed: int) -> None:
     random = Random(seed)
-    types, groups = (pa.int64(), pa.int64()), (Column(0, pa.int64(), "k"),)
-    calls = (AggregateCall("sum", Column(1, pa.int64(), "v"), False, pa.int64()),)
     most = random.choice((300, 1200))
     value = (lambda: random.randint(0, 3)) if seed % 2 else (lambda: random.randint(-500, 500))
     lives = random_lives(random, lambda: (random.randint(0, most), value()), 3000, 90, "wk")
     instants = instants_of(lives)
-    # With few steps, so many rows go within one that rows left out come back, again and again.
-    steps = random.randint(3, 12) if seed < 8 else random.randint(1, 2)
-    frontiers = sorted({*random.sample(instants, steps), instants[-1] + 1})
-    faults = Faults()
-    aggregate = GroupAggregate(types, groups, calls, types, faults, False)
+    frontiers = sorted({*random.sample(instants, random.randint(3, 12)), instants[-1] + 1})
+    check_over_an_aggregate(lives, frontiers, SortKey(1, seed % 4 < 2, False), seed % 3, random)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_are_let_in_again_and_again_while_all_sums_fall(seed: int, monkeypatch: Any) -> None:
+    let_in, calls = TopRows._let_in, []
+    monkeypatch.setattr(TopRows, "_let_in", lambda *given: calls.append(0) or let_in(*given))
+    random = Random(seed)
+    ends = (60, 160) if seed % 2 else (60, 90)
+    lives: list[Life] = [
+        ((k, random.randint(1, 100)), random.randint(1, 30), random.randint(*ends), 1)
+        for k in range(1500)
+        for _ in range(random.randint(1, 6))
+    ]
+    lives += [((random.randint(0, 1600), random.randint(1, 60)), n, n + 20, 1) for n in range(40, 160)]
+    lives.sort(key=lambda life: life[1])
+    frontiers = [40, 200] if seed < 6 else [40, 80, 200]
+    check_over_an_aggregate(lives, frontiers, SortKey(1, True, False), seed % 3, random)
+    assert len(calls) > 1
+
+
+def check_over_an_aggregate(
+    lives: list[Life], frontiers: list[int], first: SortKey, offset: int, random: Random
+) -> None:
+    """The first five sums by key of some rows, at every instant."""
+    types, groups = (pa.int64(), pa.int64()), (Column(0, pa.int64(), "k"),)
+    calls = (AggregateCall("sum", Column(1, pa.int64(), "v"), False, pa.int64()),)
+    aggregate = GroupAggregate(types, groups, calls, types, Faults(), False)
     rows = play(lambda: replace(aggregate), [(lives, types)], frontiers, random)
-    order = (SortKey(1, seed % 4 < 2, False),)
-    out = play(lambda: TopRows(types, order, 5, seed % 3, False, (0,)), [(rows, types)], frontiers, random)
-    for at in instants:
-        assert alive_at(out, at) == expected(alive_at(rows, at), order, 5, seed % 3, 2), at
+    out = play(lambda: TopRows(types, (first,), 5, offset, False, (0,)), [(rows, types)], frontiers, random)
+    for at in instants_of(lives):
+        assert alive_at(out, at) == expected(alive_at(rows, at), (first,), 5, offset, 2), at
