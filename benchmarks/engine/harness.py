@@ -1,13 +1,13 @@
 """How a figure is measured: the same rows through Sash in pushes and through a peer in one batch.
 
 An untimed pass takes the memory, another compares the answers, and both warm everything up; then
-come the timed trials, Sash and the peer by turns. Each figure runs in a process of its own, so that its
-memory is counted above that of an idle process.
+come the timed trials, Sash, its peer and other workloads by turns. Each figure runs in a process of its
+own, so that its memory is counted above that of an idle process.
 """
 
 from __future__ import annotations
 
-__all__ = ["Figure", "Record", "Target", "Workload", "compared", "rate", "streamed"]
+__all__ = ["Figure", "Record", "Target", "Workload", "compared", "streamed"]
 
 import statistics
 import time
@@ -121,14 +121,8 @@ def run_once(workload: Workload, *, inspect: bool = False) -> Pass:
     return seen
 
 
-def rate(workload: Workload, trials: int) -> float:
-    """Median rows per second, after one pass of warm-up."""
-    run_once(workload)
-    return workload.rows / statistics.median(run_once(workload).seconds for _ in range(trials))
-
-
-def compared(workload: Workload, trials: int) -> Record:
-    """Rates of Sash and its peer, memory of Sash, and whether the two said the same."""
+def compared(workload: Workload, trials: int, beside: Mapping[str, Workload]) -> Record:
+    """Rates of Sash, its peer and other workloads, memory of Sash, and whether the peer said the same."""
     with Sampler() as sampler:
         first = run_once(workload)
     peer = None if workload.peer is None else DuckDB(workload.streams, workload.peer)
@@ -136,8 +130,13 @@ def compared(workload: Workload, trials: int) -> Record:
     same = None if peer is None else inspected.fingerprint == Fingerprint.of(peer.answer())
     own_seconds: list[float] = []
     peer_seconds: list[float] = []
+    beside_seconds: dict[str, list[float]] = {name: [] for name in beside}
+    for other in beside.values():
+        run_once(other)
     for _ in range(trials):
         own_seconds.append(run_once(workload).seconds)
+        for name, other in beside.items():
+            beside_seconds[name].append(run_once(other).seconds)
         if peer is not None:
             peer_seconds.append(peer.seconds())
     own = workload.rows / statistics.median(own_seconds)
@@ -164,6 +163,9 @@ def compared(workload: Workload, trials: int) -> Record:
             "ratio": round(own / theirs, 3),
             "same_answer": same,
         }
+    for name, seconds in beside_seconds.items():
+        rate = beside[name].rows / statistics.median(seconds)
+        record |= {f"{name}_rows_per_s": round(rate), f"of_{name}": round(own / rate, 3)}
     return record
 
 
@@ -186,11 +188,7 @@ def streamed(
 
     def measure(rows: int, trials: int) -> Record:
         run_once(build(max(2_000, rows // 500)))  # kernels loaded, before the idle process is weighed
-        record = compared(build(rows), trials)
-        for relation, other in (beside or {}).items():
-            beside_rate = rate(other(rows), trials)
-            record[f"{relation}_rows_per_s"] = round(beside_rate)
-            record[f"of_{relation}"] = round(record["rows_per_s"] / beside_rate, 3)
-        return record
+        others = {relation: other(rows) for relation, other in (beside or {}).items()}
+        return compared(build(rows), trials, others)
 
     return Figure(name, measure, targets)
