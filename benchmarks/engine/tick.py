@@ -73,18 +73,17 @@ def measure(rows: int, trials: int) -> Record:
         seconds_per_call(text, rows_of(sizes[0]))
     milliseconds: dict[str, list[float]] = {}
     growth: dict[str, float] = {}
-    peak = limit = 0
+    peak = 0
+    tables = [rows_of(size) for size in sizes]
     for name, text in QUERIES.items():
-        medians = []
-        for size in sizes:
-            table = rows_of(size)
-            with Sampler() as sampler:
-                trial_seconds = [seconds_per_call(text, table) for _ in range(trials)]
-            medians.append(statistics.median(trial_seconds))
-            if sampler.peak_bytes > peak:
-                peak = sampler.peak_bytes
-            limit = 3 * table.nbytes + 2 * PUSH_ROWS * 5 * 8
-        milliseconds[name] = [round(1000 * seconds, 4) for seconds in medians]
+        seconds: list[list[float]] = [[] for _ in sizes]
+        for _ in range(trials):
+            for of_size, table in zip(seconds, tables, strict=True):
+                with Sampler() as sampler:
+                    of_size.append(seconds_per_call(text, table))
+                peak = max(peak, sampler.peak_bytes)
+        medians = [statistics.median(of_size) for of_size in seconds]
+        milliseconds[name] = [round(1000 * median, 4) for median in medians]
         growth[name] = round(medians[-1] / medians[0], 3)
     slowest = max(per_size[-1] for per_size in milliseconds.values())
     return {
@@ -95,7 +94,7 @@ def measure(rows: int, trials: int) -> Record:
         "growth": max(growth.values()),
         "trials": trials,
         "peak_bytes": peak,
-        "memory_limit_bytes": limit,
+        "memory_limit_bytes": 3 * tables[-1].nbytes + 2 * PUSH_ROWS * 5 * 8,
     }
 
 

@@ -102,12 +102,13 @@ class Circuit:
         self.tables = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, TableScan)))
         top = self._places[-1].operator
         self.edge = Edge(self.plan.schema) if edge else None
+        self._told = self._tells(len(self._places) - 1)
         self.output = Output(
             self.plan.schema,
             is_stream=is_stream,
             nets=nets(self.plan) and not (top is not None and top.is_net),
             since=since,
-            contents=self._contents if self._tells(len(self._places) - 1) else None,
+            holds=not self._told,
         )
 
     def _place(self, node: Node, known: dict[Node, int]) -> int:
@@ -129,11 +130,14 @@ class Circuit:
             return all(map(self._tells, self._places[place].inputs))
         return operator is not None and operator.ends_itself
 
-    def _contents(self) -> Changes:
+    def answer(self) -> pa.Table:
+        """The relation at the frontier."""
+        if not self._told:
+            return self.output.as_answer(self.output.contents(self.frontier))
         counted = dict(self.faults.counts)
         contents = self._live(len(self._places) - 1)
         self.faults.counts = counted  # looking is not computing anew
-        return contents
+        return self.output.as_answer(contents)
 
     def _live(self, place: int) -> Changes:
         operator = self._places[place].operator

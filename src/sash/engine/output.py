@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Edge", "Output"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,8 @@ from sash.lifetimes import BEGINNING, Changes, Instant
 class Output:
     """The last edge of a plan. Of a stream there are only changes, of a relation also an answer.
 
-    Where the operators can tell what lives (`contents`), nothing is held here. Changes up to `since`
-    are given as the content at that instant: a query added late begins so.
+    Where the operators can tell what lives, nothing is held here (`holds`). Changes up to `since` are
+    given as the content at that instant: a query added late begins so.
     """
 
     def __init__(
@@ -29,10 +29,10 @@ class Output:
         is_stream: bool,
         nets: bool,
         since: Instant = BEGINNING,
-        contents: Callable[[], Changes] | None = None,
+        holds: bool = True,
     ) -> None:
         self.is_stream = is_stream
-        self._contents = contents
+        self._holds = holds
         self._schema = pa.schema([pa.field(field.name, field.type) for field in schema])
         self._differences = Differences(self._schema.types, nets)
         self._since = since
@@ -47,10 +47,10 @@ class Output:
         """Take what the last operator gave."""
         if self.is_stream:
             deltas = Deltas(changes.columns, changes.begin, changes.weight)
-        elif self._contents is not None:
-            deltas = self._differences.within(changes, frontier)
-        else:
+        elif self._holds:
             deltas = self._differences.step(changes, frontier)
+        else:
+            deltas = self._differences.within(changes, frontier)
         if len(deltas) and deltas.at[0] <= self._since:
             deltas = Deltas(deltas.columns, np.maximum(deltas.at, self._since), deltas.change)
             deltas = deltas.netted()
@@ -64,9 +64,12 @@ class Output:
         taken, self._undrained, self.pending = self._undrained, [], 0
         return pa.concat_tables(taken) if taken else self._delta_schema.empty_table()
 
-    def answer(self, at: Instant) -> pa.Table:
-        """The relation at the frontier, each row as often as it is there."""
-        contents = self._differences.live.contents(at) if self._contents is None else self._contents()
+    def contents(self, frontier: Instant) -> Changes:
+        """The rows that live now; only where they are held here."""
+        return self._differences.live.contents(frontier)
+
+    def as_answer(self, contents: Changes) -> pa.Table:
+        """The relation that lives now, each row as often as it is there."""
         rows = np.repeat(np.arange(len(contents)), contents.weight)
         columns = [column.take(pa.array(rows)) for column in contents.columns]
         return pa.Table.from_arrays(columns, schema=self._schema)

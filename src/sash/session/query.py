@@ -102,7 +102,7 @@ class Query:
                 remedy="Ask at the frontier or later, or add up changes() to go back.",
             )
         if instant == running.frontier:
-            return _marked(running.circuit.output.answer(instant), instant, provisional=False)
+            return _marked(running.circuit.answer(), instant, provisional=False)
         return _marked(running.ahead(instant, self._arriving(instant)), instant, provisional=True)
 
     def explain(self) -> Text:

@@ -111,7 +111,7 @@ class Running:
         if self.lost:
             lost, self.lost = self.lost, 0
             if not self.circuit.output.is_stream:
-                self.restart = _as_changes(self.circuit.output.answer(self.frontier), self.frontier)
+                self.restart = _as_changes(self.circuit.answer(), self.frontier)
             raise SashError(
                 "SASH-SESSION-011",
                 f"Query '{self.name}' threw away {lost} changes: more than {self._cap} waited to be drained.",
@@ -143,7 +143,7 @@ class Running:
             if parts:
                 inputs[name] = Changes.concat(parts)
         second.step(at, inputs)
-        return second.output.answer(at)
+        return second.answer()
 
     def _cap_pending(self) -> None:
         pending = self.circuit.output.pending
