@@ -96,6 +96,8 @@ class Circuit:
         if not (is_stream or edge) and not self._tells(len(self._places) - 1):
             self._places, self._closing = [], frozenset()
             self._place(self.plan, {})
+        readers = {k: i for i, place in enumerate(self._places) for k in place.inputs}
+        self._last_read = [[k for k, last in readers.items() if last == i] for i in range(len(self._places))]
         nodes = [place.node for place in self._places]
         coming = [node.name for node in nodes if isinstance(node, Source | Exchange)]
         self.streams = tuple(dict.fromkeys(coming))
@@ -163,18 +165,20 @@ class Circuit:
 
     def _stride(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
         before, self.frontier = self.frontier, frontier
-        edges: list[Changes] = []
-        for place in self._places:
+        edges: dict[int, Changes] = {}
+        for i, place in enumerate(self._places):
             if place.operator is None:
-                edges.append(_brought(place.node, inputs))
+                edges[i] = _brought(place.node, inputs)
                 continue
-            taken = tuple(edges[i] for i in place.inputs)
-            given = place.operator.step(taken, frontier)
-            edges.append(given)
+            taken = tuple(edges[k] for k in place.inputs)
+            for k in self._last_read[i]:
+                del edges[k]  # what nobody reads any more makes room for what is to come
+            edges[i] = given = place.operator.step(taken, frontier)
             if self._watch is not None:
                 closes = place.node in self._closing
                 self._watch(place.node, taken, given, before, frontier, place.operator.rows, closes)
-        (self.edge or self.output).step(edges[-1], frontier)
+            del taken, given
+        (self.edge or self.output).step(edges.pop(len(self._places) - 1), frontier)
 
     def measure(self) -> list[Measure]:
         """What each operator holds, and the output."""

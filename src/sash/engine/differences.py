@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.kernels.ordering import argsort_instants, merge_order
+from sash.engine.kernels.ordering import argsort_instants, merge_ends
 from sash.engine.netting import net
 from sash.engine.parallel import gathered
 from sash.engine.state.live_rows import Ended, LiveRows
@@ -92,12 +92,9 @@ class Differences:
 
 
 def _merged(begun: Deltas, n: int, rows: np.ndarray, at: np.ndarray, change: np.ndarray) -> Deltas:
-    """The first `n` rows at their beginnings and the given rows at their ends, put in order first and
-    gathered once."""
+    """The first `n` rows at their beginnings and the given rows at their ends."""
     order = argsort_instants(at)
-    if order is not None:
-        rows, at, change = rows[order], at[order], change[order]
-    order, instants = merge_order(begun.at, at)
-    places = np.concatenate([np.arange(n), rows])[order]
-    changes = np.concatenate([begun.change, change])[order]
+    places, instants, changes = (np.empty(n + len(at), np.int64) for _ in range(3))
+    in_order = np.empty(0, np.int64) if order is None else order
+    merge_ends(begun.at, begun.change, at, in_order, rows, change, places, instants, changes)
     return Deltas(tuple(gathered(begun.columns, places)), instants, changes)

@@ -5,7 +5,7 @@ Steps hold instants close together, so two passes usually suffice.
 
 from __future__ import annotations
 
-__all__ = ["argsort_instants", "is_sorted", "merge_order"]
+__all__ = ["argsort_instants", "is_sorted", "merge_ends"]
 
 import numpy as np
 
@@ -50,31 +50,26 @@ def _radix_passes(
             counts[digit] += 1
 
 
-@kernel((reads_i64, reads_i64, writes_i64, writes_i64))
-def _merge(first: np.ndarray, second: np.ndarray, order: np.ndarray, merged: np.ndarray) -> None:
-    """Positions (those of `second` counted on after `first`) and values of both in rising order."""
-    i, j, n, m = 0, 0, len(first), len(second)
+@kernel((*(reads_i64,) * 6, *(writes_i64,) * 3))
+def merge_ends(
+    begins: np.ndarray, weights: np.ndarray, ends: np.ndarray, order: np.ndarray, rows: np.ndarray,
+    changes: np.ndarray, out_rows: np.ndarray, out_at: np.ndarray, out_changes: np.ndarray,
+) -> None:  # fmt: skip
+    """Rows 0, 1 ... at their beginnings and other `rows` at their ends, all in time order.
+
+    `order` puts the ends in order, or is empty where they are. At one instant, beginnings come first.
+    """
+    i, j, n, m, sorted_ = 0, 0, len(begins), len(ends), len(order) == 0
+    end = 0 if sorted_ or m == 0 else order[0]
     for k in range(n + m):
-        if j >= m or (i < n and first[i] <= second[j]):
-            order[k] = i
-            merged[k] = first[i]
+        if j >= m or (i < n and begins[i] <= ends[end]):
+            out_rows[k], out_at[k], out_changes[k] = i, begins[i], weights[i]
             i += 1
         else:
-            order[k] = n + j
-            merged[k] = second[j]
+            out_rows[k], out_at[k], out_changes[k] = rows[end], ends[end], changes[end]
             j += 1
-
-
-def merge_order(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How two rising sequences go together: positions in one after the other, and the values.
-
-    >>> order, merged = merge_order(np.array([1, 5]), np.array([2, 5]))
-    >>> order.tolist(), merged.tolist()
-    ([0, 2, 1, 3], [1, 2, 5, 5])
-    """
-    order, merged = (np.empty(len(first) + len(second), np.int64) for _ in range(2))
-    _merge(first, second, order, merged)
-    return order, merged
+            if j < m:
+                end = j if sorted_ else order[j]
 
 
 def argsort_instants(values: np.ndarray) -> np.ndarray | None:
