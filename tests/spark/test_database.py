@@ -312,3 +312,32 @@ def test_a_frame_of_changes_for_ones_own_query(db: SparkDatabase, spark: Any, tm
     final = [row for row in in_process(TALKERS)[0] if row[-2] < ROWS[-1]["ts"]]  # its last instant is open
     assert collected(spark.table("own")) == final
     assert db.query(SEEN).to_spark().columns == ["src", "at", "change"]
+
+
+def test_frames_are_read_to_their_end_before_time_moves_there(
+    db: SparkDatabase, spark: Any, tmp_path: Path
+) -> None:
+    """One stream from a frame, one from files: both are through before the last instant is told of."""
+    hosts = [{"ts": ts, "src": "ab"[ts % 2], "bytes": -ts} for ts in range(9)]
+    for name, rows in (("in", ROWS), ("other", hosts)):
+        for start in range(0, len(rows), 4):
+            write(tmp_path / name, str(start), rows[start : start + 4])
+    joined = "SELECT p.ts, h.bytes FROM packets [RANGE 4] p, hosts [RANGE 4] h WHERE p.src = h.src"
+    reader = spark.readStream.schema("ts bigint, src string, bytes bigint").option("maxFilesPerTrigger", 1)
+    db.create_stream("packets", reader.parquet(str(tmp_path / "in")), time="ts")
+    db.execute(
+        f"CREATE STREAM hosts {COLUMNS} WITH (format = 'parquet', path = '{tmp_path / 'other'}', "
+        "maxFilesPerTrigger = 1)"
+    )
+    checkpoint, out = tmp_path / "c", tmp_path / "out"
+    handle = db.query(joined).start("parquet", path=out, checkpoint=checkpoint, until_end=True)
+    handle.awaitTermination()
+    with sash.connect() as local:
+        for name in ("packets", "hosts"):
+            local.execute(f"CREATE STREAM {name} {COLUMNS}")
+        query = local.query(joined)
+        local.push("packets", ROWS)
+        local.push("hosts", hosts)
+        local.advance(ROWS[-1]["ts"])
+        assert collected(spark.read.parquet(str(out))) == sorted(_tuples(query.changes().to_pylist()))
+    assert not (checkpoint / "sash" / "end").exists()
