@@ -14,7 +14,7 @@ from types import TracebackType
 
 import pyspark
 
-from sash.spark.java import find_java
+from sash.spark.sessions.java import find_java
 
 from .processes import kill_family
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session on two cores; nobody stops it but this fixture."""
-    from sash.spark.sessions import make_session, stop_session
+    from sash.spark.sessions.sessions import make_session, stop_session
 
     session = make_session("local[2]", **{"spark.driver.memory": "1g"})
     yield session

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import sash
-from sash.spark.sessions import make_session
+from sash.spark.sessions.sessions import make_session
 
 STREAMS = """
 CREATE STREAM l (ts BIGINT, k BIGINT, v BIGINT) TIME ts

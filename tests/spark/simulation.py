@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from sash.spark.keeper import Keeper, Task
-from sash.spark.packing import Packer
-from sash.spark.packs import Control
-from sash.spark.pipeline import Pipeline
+from sash.spark.buckets.keeper import Keeper, Task
+from sash.spark.buckets.packing import Packer
+from sash.spark.buckets.packs import Control
+from sash.spark.pipelines.pipeline import Pipeline
 
 
 class Simulation:

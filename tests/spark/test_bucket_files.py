@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sash.errors import SashError
-from sash.spark.bucket_files import BucketFiles, Manifest
+from sash.spark.buckets.bucket_files import BucketFiles, Manifest
 
 
 def steps(folder: Path, batches: int) -> BucketFiles:

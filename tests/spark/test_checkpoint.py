@@ -21,9 +21,9 @@ from sash.catalog.planning import plan_query
 from sash.catalog.tables import History, insert
 from sash.errors import SashError
 from sash.language.statements import StreamDefinition, parse
-from sash.spark.checkpoint import Checkpoint
-from sash.spark.pipeline import StreamSpec, make_pipeline
-from sash.spark.records import FORMAT, Record, record_of
+from sash.spark.checkpoints.checkpoint import Checkpoint
+from sash.spark.checkpoints.records import FORMAT, Record, record_of
+from sash.spark.pipelines.pipeline import StreamSpec, make_pipeline
 
 PACKETS = "CREATE STREAM packets (ts BIGINT, src STRING, bytes BIGINT) TIME ts LATENESS 2"
 HOSTS = "CREATE TABLE hosts (ip STRING, owner STRING)"
@@ -175,7 +175,7 @@ def test_two_runs_on_one_checkpoint(tmp_path: Path) -> None:
 
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
     script = (
-        "import sys, time; from sash.spark.locking import Lock; from pathlib import Path\n"
+        "import sys, time; from sash.spark.checkpoints.locking import Lock; from pathlib import Path\n"
         f"lock = Lock(Path({str(tmp_path)!r}) / 'lock', Path('here'))\n"
         "print('held', flush=True); time.sleep(60)"
     )
@@ -183,7 +183,7 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        from sash.spark.locking import Lock
+        from sash.spark.checkpoints.locking import Lock
 
         error = refused("SASH-SPARK-061", lambda: Lock(tmp_path / "lock", tmp_path))
         assert str(process.pid) in error.message

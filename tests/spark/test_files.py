@@ -14,12 +14,12 @@ import pytest
 from sash.errors import SashError
 from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition
-from sash.spark import steps
-from sash.spark.files import Entry, FileLog, Slice, Taken, progress
-from sash.spark.listing import find
-from sash.spark.read_options import read_options
-from sash.spark.reading import Reading
-from sash.spark.steps import Limits, Steps
+from sash.spark.reading.listing import find
+from sash.spark.reading.read_options import read_options
+from sash.spark.reading.reading import Reading
+from sash.spark.source import steps
+from sash.spark.source.files import Entry, FileLog, Slice, Taken, progress
+from sash.spark.source.steps import Limits, Steps
 
 STREAM = StreamDefinition("s", (Field("ts", pa.int64()),), 0)
 

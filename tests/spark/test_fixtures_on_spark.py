@@ -19,9 +19,9 @@ import sash
 from sash.language.expressions import Column, Field
 from sash.language.statements import StreamDefinition
 from sash.plan.nodes import Node, Project, Source, TableScan
-from sash.spark.assembly import assemble
-from sash.spark.pipeline import StreamSpec, make_pipeline
-from sash.spark.source import SashSource, pack_option
+from sash.spark.buckets.assembly import assemble
+from sash.spark.pipelines.pipeline import StreamSpec, make_pipeline
+from sash.spark.source.source import SashSource, pack_option
 from sash.spark.types import from_spark
 
 from .plays import Play, cut_rows, net_changes, plays, said_in_process

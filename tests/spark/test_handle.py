@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sash.errors import Place, SashError
-from sash.spark.checkpoint import Checkpoint
+from sash.spark.checkpoints.checkpoint import Checkpoint
 from sash.spark.failures import find, sash_error, telling
 from sash.spark.handle import Handle
 

@@ -16,12 +16,12 @@ import pytest
 
 import sash
 from sash.errors import SashError
-from sash.spark import hosts
-from sash.spark.host import receive, send
-from sash.spark.keeper import Task
-from sash.spark.packing import Packer
-from sash.spark.packs import Control
-from sash.spark.pipeline import Pipeline, StreamSpec, make_pipeline
+from sash.spark.buckets import hosts
+from sash.spark.buckets.host import receive, send
+from sash.spark.buckets.keeper import Task
+from sash.spark.buckets.packing import Packer
+from sash.spark.buckets.packs import Control
+from sash.spark.pipelines.pipeline import Pipeline, StreamSpec, make_pipeline
 
 TASK = Task("run", 1, 0, 0)
 
@@ -80,7 +80,7 @@ def test_a_host_steps_and_ends_with_its_guardian(pipeline: Pipeline) -> None:
         place = Path(folder) / "own"
         place.mkdir()
         path = str(place / "0.sock")
-        host = subprocess.Popen([sys.executable, "-m", "sash.spark.host", path, str(guardian.pid)])
+        host = subprocess.Popen([sys.executable, "-m", "sash.spark.buckets.host", path, str(guardian.pid)])
         try:
             while not os.path.exists(path):
                 assert host.poll() is None

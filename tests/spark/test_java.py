@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sash.errors import SashError
-from sash.spark import java
-from sash.spark.java import find_java, launcher
+from sash.spark.sessions import java
+from sash.spark.sessions.java import find_java, launcher
 
 
 def fake_java(home: Path, version: str, *, release: bool = True, fails: bool = False) -> Path:

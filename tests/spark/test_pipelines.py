@@ -10,7 +10,7 @@ import pytest
 
 import sash
 from sash.spark.metrics import read_metrics
-from sash.spark.pipeline import StreamSpec, make_pipeline
+from sash.spark.pipelines.pipeline import StreamSpec, make_pipeline
 
 from .plays import Play, cut_rows, net_changes, plays, said_in_process
 from .simulation import Simulation

@@ -16,9 +16,9 @@ import pytest
 from sash.errors import SashError
 from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition
-from sash.spark.listing import FoundFile
-from sash.spark.read_options import reads_itself
-from sash.spark.reading import Reading
+from sash.spark.reading.listing import FoundFile
+from sash.spark.reading.read_options import reads_itself
+from sash.spark.reading.reading import Reading
 
 STREAM = StreamDefinition(
     "packets", (Field("ts", pa.int64()), Field("src", pa.string()), Field("bytes", pa.int32())), 0

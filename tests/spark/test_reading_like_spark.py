@@ -11,8 +11,8 @@ import pytest
 
 from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition
-from sash.spark.listing import FoundFile
-from sash.spark.reading import Reading
+from sash.spark.reading.listing import FoundFile
+from sash.spark.reading.reading import Reading
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sash.errors import SashError
-from sash.spark import machine, sessions
-from sash.spark.sessions import Setting, check_packages, check_session, make_session, suit_checkpoint
+from sash.spark.sessions import machine, sessions
+from sash.spark.sessions.sessions import Setting, check_packages, check_session, make_session, suit_checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-START = 'from sash.spark.sessions import *\nspark = make_session("local[2]")\n'
+START = 'from sash.spark.sessions.sessions import *\nspark = make_session("local[2]")\n'
 MACHINE = "from pyspark import SparkContext\nprint(SparkContext._gateway.proc.pid, flush=True)\n"
 
 STATEFUL = """

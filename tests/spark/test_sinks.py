@@ -19,7 +19,7 @@ from sash.catalog.names import Catalog
 from sash.catalog.planning import Planned, plan_query
 from sash.catalog.schema import stream_definition
 from sash.errors import SashError
-from sash.spark.checkpoint import Checkpoint
+from sash.spark.checkpoints.checkpoint import Checkpoint
 from sash.spark.handle import Handle
 from sash.spark.sinks import Part, Run, resolve, start
 from sash.spark.sinks.answer_files import AnswerFiles
@@ -99,7 +99,7 @@ def _ddl(schema: pa.Schema) -> str:
 
 
 def _record(held: Checkpoint) -> Any:
-    from sash.spark.records import Record
+    from sash.spark.checkpoints.records import Record
 
     return held.recorded or Record(f"id{id(held)}", "0", "integer", 1, 1, 1, {}, {}, {})
 

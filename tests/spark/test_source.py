@@ -15,11 +15,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 import sash
 from sash.errors import SashError
 from sash.language.statements import CreateStream, parse
-from sash.spark import source
-from sash.spark.files import Slice
-from sash.spark.packs import Pack, read_pack
-from sash.spark.pipeline import Pipeline, StreamSpec, make_pipeline
-from sash.spark.source import SashSource, SashStreamReader, SourcePartition, pack_option, spread
+from sash.spark.buckets.packs import Pack, read_pack
+from sash.spark.pipelines.pipeline import Pipeline, StreamSpec, make_pipeline
+from sash.spark.source import source
+from sash.spark.source.files import Slice
+from sash.spark.source.source import SashSource, SashStreamReader, SourcePartition, pack_option, spread
 
 STREAMS = (
     "CREATE STREAM link1 (ts BIGINT, src STRING, bytes BIGINT) TIME ts",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sash.errors import SashError
-from sash.spark.sessions import check_packages, check_session, make_session
+from sash.spark.sessions.sessions import check_packages, check_session, make_session
 
 if TYPE_CHECKING:
     from sash.spark.database import SparkDatabase

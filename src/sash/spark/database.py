@@ -27,14 +27,14 @@ from sash.language import statements as language
 from sash.language.statements import StreamDefinition, TableDefinition, ViewDefinition
 from sash.lifetimes import BEGINNING
 from sash.plan.builder import build
-from sash.spark.checkpoint import Checkpoint
-from sash.spark.explaining import explain_pipeline
+from sash.spark.checkpoints.checkpoint import Checkpoint
 from sash.spark.feeds import Feed, frame_feed, option_feed, table_rows
 from sash.spark.handle import Handle
 from sash.spark.outlets import Outlets
+from sash.spark.pipelines.explaining import explain_pipeline
 from sash.spark.query import SparkQuery
 from sash.spark.runs import Plan, changes_frame, pipeline_of, start_run
-from sash.spark.sessions import stop_session
+from sash.spark.sessions.sessions import stop_session
 from sash.spark.settings import Settings
 from sash.spark.sinks import resolve
 

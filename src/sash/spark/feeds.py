@@ -16,8 +16,8 @@ from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition, TableDefinition
 from sash.language.types import sql_name
 from sash.spark.failures import sash_error
-from sash.spark.pipeline import StreamSpec
-from sash.spark.read_options import reads_itself
+from sash.spark.pipelines.pipeline import StreamSpec
+from sash.spark.reading.read_options import reads_itself
 from sash.spark.types import from_spark, spark_schema, stream_fields
 
 if TYPE_CHECKING:

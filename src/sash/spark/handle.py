@@ -23,7 +23,7 @@ from sash.spark.metrics import read_metrics
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from sash.spark.checkpoint import Checkpoint
+    from sash.spark.checkpoints.checkpoint import Checkpoint
     from sash.spark.sinks import Sink
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sash.spark.bucket_files import BucketFiles, Manifest
+from sash.spark.buckets.bucket_files import BucketFiles, Manifest
 
 
 def read_metrics(checkpoint: str | os.PathLike[str], batch: int | None = None) -> dict[str, Any]:

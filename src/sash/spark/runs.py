@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from sash.catalog.planning import Planned, kind_of
 from sash.catalog.tables import History
 from sash.errors import SashError
-from sash.spark.assembly import assemble, pack_frame
-from sash.spark.checkpoint import Checkpoint
+from sash.spark.buckets.assembly import assemble, pack_frame
+from sash.spark.checkpoints.checkpoint import Checkpoint
+from sash.spark.checkpoints.records import record_of
 from sash.spark.failures import sash_error
 from sash.spark.feeds import Feed
 from sash.spark.handle import Handle
-from sash.spark.pipeline import Pipeline, make_pipeline
-from sash.spark.records import record_of
+from sash.spark.pipelines.pipeline import Pipeline, make_pipeline
 from sash.spark.results import check_columns, kind_of_all
-from sash.spark.sessions import suit_checkpoint
+from sash.spark.sessions.sessions import suit_checkpoint
 from sash.spark.settings import Settings
 from sash.spark.sinks import Part, Run, start
 
@@ -129,7 +129,7 @@ def _packs(plan: Plan, pipeline: Pipeline) -> DataFrame:
     frames = []
     timed = pipeline.until_end or pipeline.heartbeat is not None or pipeline.idle_timeout is not None
     if timed or any(spec.format is not None for spec in pipeline.streams):
-        from sash.spark.source import SashSource, pack_option
+        from sash.spark.source.source import SashSource, pack_option
 
         plan.spark.dataSource.register(SashSource)
         reader = plan.spark.readStream.format(SashSource.name()).option("pipeline", pack_option(pipeline))

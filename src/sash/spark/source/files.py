@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from pyarrow import fs
 
 from sash.errors import SashError
-from sash.spark.listing import FoundFile, file_system
+from sash.spark.reading.listing import FoundFile, file_system
 
 _GATHER = 64
 """So many steps, at least, stand alone before they are gathered."""

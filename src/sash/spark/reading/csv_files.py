@@ -25,9 +25,9 @@ from pyarrow import types
 from sash.engine.values import Mask
 from sash.language.expressions import Field
 from sash.language.types import sql_name
-from sash.spark.content import Content, Unfit, named, settled
-from sash.spark.read_options import ReadOptions
-from sash.spark.text_cells import as_utf8, halves, read_cells
+from sash.spark.reading.content import Content, Unfit, named, settled
+from sash.spark.reading.read_options import ReadOptions
+from sash.spark.reading.text_cells import as_utf8, halves, read_cells
 
 _BLOCK = 16 << 20
 _HEADER = 1 << 20

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pyarrow import fs
 
 from sash.errors import SashError
-from sash.spark.read_options import ReadOptions
+from sash.spark.reading.read_options import ReadOptions
 
 _MAGIC = frozenset("*?[")
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from sash.errors import SashError
-from sash.spark.timestamp_formats import iso_rewriting
+from sash.spark.reading.timestamp_formats import iso_rewriting
 
 FORMATS = ("parquet", "csv", "json")
 

@@ -7,9 +7,9 @@ __all__ = ["explain_pipeline"]
 from sash.plan.explain import explain
 from sash.plan.nodes import Exchange, Node
 from sash.plan.wording import counted, phrase
-from sash.spark.pipeline import Pipeline, Stage
-from sash.spark.placement import stage_of
-from sash.spark.sharing import source_of
+from sash.spark.pipelines.pipeline import Pipeline, Stage
+from sash.spark.pipelines.placement import stage_of
+from sash.spark.pipelines.sharing import source_of
 
 
 def explain_pipeline(pipeline: Pipeline) -> str:

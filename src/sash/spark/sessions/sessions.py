@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sash.errors import SashError
-from sash.spark import machine
-from sash.spark.java import find_java
+from sash.spark.sessions import machine
+from sash.spark.sessions.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sash.spark.files import Entry, FileLog, Slice
-from sash.spark.listing import FoundFile, changed_at, find
-from sash.spark.reading import Inspection, Reading
+from sash.spark.reading.listing import FoundFile, changed_at, find
+from sash.spark.reading.reading import Inspection, Reading
+from sash.spark.source.files import Entry, FileLog, Slice
 
 _FRESH = 1_000_000_000
 """Nanoseconds for which a listing is good enough while files wait."""

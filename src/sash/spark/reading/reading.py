@@ -17,10 +17,10 @@ import pyarrow as pa
 from sash.errors import SashError
 from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition
-from sash.spark import csv_files, json_files, parquet_files
-from sash.spark.content import Content, Unfit, timely
-from sash.spark.listing import FoundFile, file_system
-from sash.spark.read_options import ReadOptions, read_options
+from sash.spark.reading import csv_files, json_files, parquet_files
+from sash.spark.reading.content import Content, Unfit, timely
+from sash.spark.reading.listing import FoundFile, file_system
+from sash.spark.reading.read_options import ReadOptions, read_options
 
 _AT_ONCE = 4 << 20
 

@@ -20,9 +20,9 @@ from contextlib import suppress
 import pyarrow as pa
 
 from sash.errors import SashError
-from sash.spark.host import lives, receive, send
-from sash.spark.keeper import Task
-from sash.spark.pipeline import Pipeline
+from sash.spark.buckets.host import lives, receive, send
+from sash.spark.buckets.keeper import Task
+from sash.spark.pipelines.pipeline import Pipeline
 
 _START_SECONDS = 180.0
 """A host may have to compile the kernels first."""
@@ -124,7 +124,7 @@ def _start(path: str) -> socket.socket:
             return connection
         with suppress(FileNotFoundError):
             os.unlink(path)
-        command = [sys.executable, "-m", "sash.spark.host", path, str(os.getppid())]
+        command = [sys.executable, "-m", "sash.spark.buckets.host", path, str(os.getppid())]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and process.poll() is None:

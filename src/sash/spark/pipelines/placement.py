@@ -34,7 +34,7 @@ from sash.plan.nodes import (
     Union,
     Windowed,
 )
-from sash.spark.join_keys import key_options, keys_of_inputs, split
+from sash.spark.pipelines.join_keys import key_options, keys_of_inputs, split
 
 Keys = tuple[Expression, ...]
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from sash.language.expressions import Field
 from sash.language.types import sql_name
-from sash.spark.content import Content, Unfit, named
-from sash.spark.widening import widened, widens
+from sash.spark.reading.content import Content, Unfit, named
+from sash.spark.reading.widening import widened, widens
 
 
 def inspect(source: pa.NativeFile, fields: Sequence[Field]) -> tuple[int, tuple[int, ...]]:

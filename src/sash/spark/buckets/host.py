@@ -26,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.errors import SashError
-from sash.spark.keeper import Keeper
+from sash.spark.buckets.keeper import Keeper
 
 _SIZES = struct.Struct("<IQ")
 _SILENCE = 900.0

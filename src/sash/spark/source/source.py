@@ -31,18 +31,18 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from sash.errors import SashError
+from sash.spark.buckets.workers import settle
 from sash.spark.failures import telling
-from sash.spark.workers import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sash.spark.files import Entry, FileLog, Slice
-    from sash.spark.packing import Packer
-    from sash.spark.packs import Control
-    from sash.spark.pipeline import Pipeline
-    from sash.spark.reading import Reading
-    from sash.spark.steps import Limits, Steps
+    from sash.spark.buckets.packing import Packer
+    from sash.spark.buckets.packs import Control
+    from sash.spark.pipelines.pipeline import Pipeline
+    from sash.spark.reading.reading import Reading
+    from sash.spark.source.files import Entry, FileLog, Slice
+    from sash.spark.source.steps import Limits, Steps
 
 Part = tuple[str, "Slice"]
 
@@ -62,7 +62,7 @@ def pack_option(pipeline: Pipeline) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _unpacked(text: str) -> Pipeline:
-    from sash.spark.pipeline import Pipeline
+    from sash.spark.pipelines.pipeline import Pipeline
 
     pipeline = pickle.loads(zlib.decompress(base64.b64decode(text)))
     assert isinstance(pipeline, Pipeline)
@@ -71,7 +71,7 @@ def _unpacked(text: str) -> Pipeline:
 
 @functools.lru_cache(maxsize=8)
 def _readings(text: str) -> dict[str, Reading]:
-    from sash.spark.reading import Reading
+    from sash.spark.reading.reading import Reading
 
     pipeline = _unpacked(text)
     return {
@@ -85,7 +85,7 @@ def _readings(text: str) -> dict[str, Reading]:
 
 @functools.lru_cache(maxsize=8)
 def _packer(text: str) -> Packer:
-    from sash.spark.packing import Packer  # and with it the kernels, which the driver does not need
+    from sash.spark.buckets.packing import Packer  # and with it the kernels, which the driver does not need
 
     return Packer(_unpacked(text))
 
@@ -217,8 +217,8 @@ class SashStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
     def _plan(self) -> tuple[FileLog, Steps]:
         if self._planner is None:
-            from sash.spark.files import FileLog
-            from sash.spark.steps import Steps
+            from sash.spark.source.files import FileLog
+            from sash.spark.source.steps import Steps
 
             pipeline = _unpacked(self._text)
             log = FileLog(pipeline.checkpoint)
@@ -233,7 +233,7 @@ class SashStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 def spread(parts: Sequence[Part], tasks: int) -> list[list[Part]]:
     """The parts as at most so many runs of about equal bytes, in order; a Parquet slice may be divided.
 
-    >>> from sash.spark.files import Slice
+    >>> from sash.spark.source.files import Slice
     >>> [len(run) for run in spread([("s", Slice(f"f{i}", 10, 0)) for i in range(4)], 2)]
     [2, 2]
     >>> spread([], 2)
@@ -277,14 +277,14 @@ def _pieces(table: pa.Table, most: int) -> Iterator[pa.Table]:
 
 def _control(entries: Sequence[Entry], beats: bool) -> Control:
     """What a batch's packs tell of time; the clock on the wall only where a heartbeat was asked for."""
-    from sash.spark.packs import Control
+    from sash.spark.buckets.packs import Control
 
     last = entries[-1]
     return Control(last.idle, any(entry.end for entry in entries), last.now if beats else None)
 
 
 def _limits(limit: ReadLimit) -> Limits | None:
-    from sash.spark.steps import Limits
+    from sash.spark.source.steps import Limits
 
     if isinstance(limit, ReadMaxFiles) and limit.max_files < _NO_LIMIT_OF_ITS_OWN:
         return Limits(files=limit.max_files)

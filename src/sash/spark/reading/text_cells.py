@@ -15,8 +15,8 @@ from pyarrow import types
 
 from sash.engine.text_casts import from_text
 from sash.engine.values import Faults, Mask
-from sash.spark.read_options import ReadOptions
-from sash.spark.timestamp_formats import to_iso
+from sash.spark.reading.read_options import ReadOptions
+from sash.spark.reading.timestamp_formats import to_iso
 
 _SMALL = 8192
 

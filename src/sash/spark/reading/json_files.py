@@ -23,9 +23,9 @@ from pyarrow import types
 from sash.catalog.columns import Misfit, from_values
 from sash.engine.values import Mask
 from sash.language.expressions import Field
-from sash.spark.content import Content, settled
-from sash.spark.read_options import ReadOptions
-from sash.spark.text_cells import as_utf8, halves, read_cells
+from sash.spark.reading.content import Content, settled
+from sash.spark.reading.read_options import ReadOptions
+from sash.spark.reading.text_cells import as_utf8, halves, read_cells
 
 _BLOCK = 16 << 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

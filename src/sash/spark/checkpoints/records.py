@@ -23,7 +23,7 @@ from sash.catalog.planning import Planned, fingerprint
 from sash.catalog.tables import History
 from sash.errors import SashError
 from sash.language.types import sql_name
-from sash.spark.pipeline import Pipeline
+from sash.spark.pipelines.pipeline import Pipeline
 
 FORMAT = 1
 

@@ -21,8 +21,8 @@ from sash.catalog.clock import Kind
 from sash.catalog.tables import History
 from sash.language.statements import StreamDefinition
 from sash.plan.nodes import Exchange, Node, Source
-from sash.spark.placement import place, stage_of
-from sash.spark.sharing import share, source_columns, source_of
+from sash.spark.pipelines.placement import place, stage_of
+from sash.spark.pipelines.sharing import share, source_columns, source_of
 
 
 @dataclass(frozen=True)

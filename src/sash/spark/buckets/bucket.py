@@ -23,9 +23,9 @@ from sash.engine.circuit import Circuit
 from sash.engine.expressions import Faults
 from sash.engine.state.saving import changes_of, changes_table
 from sash.lifetimes import BEGINNING, Changes, Instant
-from sash.spark.packing import dealt, packed
-from sash.spark.packs import Clocks, Pack
-from sash.spark.pipeline import Pipeline, Root, Stage
+from sash.spark.buckets.packing import dealt, packed
+from sash.spark.buckets.packs import Clocks, Pack
+from sash.spark.pipelines.pipeline import Pipeline, Root, Stage
 
 
 @dataclass

@@ -21,8 +21,8 @@ from pathlib import Path
 from sash.catalog.arguments import path_of
 from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
-from sash.spark.locking import Lock
-from sash.spark.records import Record, check, read_record
+from sash.spark.checkpoints.locking import Lock
+from sash.spark.checkpoints.records import Record, check, read_record
 
 
 class Checkpoint:

@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 
 from sash.catalog.atomic_files import replace_file
 from sash.lifetimes import Changes
-from sash.spark.bucket import Bucket
-from sash.spark.bucket_files import BucketFiles, Manifest, unwritable
-from sash.spark.packs import Pack, read_pack
-from sash.spark.pipeline import Pipeline
+from sash.spark.buckets.bucket import Bucket
+from sash.spark.buckets.bucket_files import BucketFiles, Manifest, unwritable
+from sash.spark.buckets.packs import Pack, read_pack
+from sash.spark.pipelines.pipeline import Pipeline
 from sash.spark.types import spark_arrow_schema
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sash.spark.failures import telling
-from sash.spark.pipeline import Pipeline
+from sash.spark.pipelines.pipeline import Pipeline
 from sash.spark.types import from_spark, spark_schema, to_spark
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def _packing(pipeline: Pipeline, stream: str) -> Callable[[Batches], Batches]:
     def pack(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
-        from sash.spark.packing import Packer
-        from sash.spark.workers import settle
+        from sash.spark.buckets.packing import Packer
+        from sash.spark.buckets.workers import settle
 
         settle()
         context = TaskContext.get()
@@ -69,9 +69,9 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
     def step(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
-        from sash.spark.hosts import ask
-        from sash.spark.keeper import Task
-        from sash.spark.workers import settle
+        from sash.spark.buckets.hosts import ask
+        from sash.spark.buckets.keeper import Task
+        from sash.spark.buckets.workers import settle
 
         settle()
         context = TaskContext.get()

@@ -20,8 +20,8 @@ from sash.engine.expressions import Faults, evaluate
 from sash.engine.operator import Operator, in_order
 from sash.lifetimes import FOREVER, Changes
 from sash.plan.nodes import Exchange, Node, Source
-from sash.spark.packs import Control, Pack, Seen, write_pack
-from sash.spark.pipeline import Pipeline
+from sash.spark.buckets.packs import Control, Pack, Seen, write_pack
+from sash.spark.pipelines.pipeline import Pipeline
 
 NO_CONTROL = Control()
 

@@ -1,0 +1,1 @@
+"""A Spark session that fits the machine: Java, memory, and settings."""
