@@ -32,7 +32,7 @@ from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
 from sash.spark.failpoints import failpoint
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC = b"SASHSTEP"
 _HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
 _LEAST_LOG = 256 << 10
@@ -173,11 +173,11 @@ class BucketFiles:
         magic, format_, checksum, length = _HEADER.unpack(content[: _HEADER.size])
         if magic != _MAGIC:
             raise _damaged(path, "it is not a file of Sash")
-        if format_ > FORMAT:
+        if format_ != FORMAT:
             raise SashError(
                 "SASH-SPARK-082",
-                f"The state '{path}' has format {format_}, and this Sash reads formats up to {FORMAT}.",
-                remedy="Go on with the newer Sash that wrote it.",
+                f"The state '{path}' has format {format_}, and this Sash reads format {FORMAT}.",
+                remedy="Go on with the Sash that wrote it, or start with a new checkpoint.",
             )
         if content.size < _HEADER.size + length:
             raise _damaged(path, "it is cut short")

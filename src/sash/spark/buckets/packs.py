@@ -2,8 +2,8 @@
 
 A pack holds what one task has for one bucket: rows by flow, what it saw of each stream, and what the
 source knows of time. As bytes it is a JSON header after its length, then Arrow record batches back
-to back. Every task sends a pack to every bucket, with rows or without, so that all buckets see the
-same time.
+to back, compressed: they are shuffled once and may stay in a log for long. Every task sends a pack to
+every bucket, with rows or without, so that all buckets see the same time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ import pyarrow as pa
 from sash.lifetimes import FOREVER, Changes, Instant
 
 _LENGTH = struct.Struct("<I")
+_CODEC = pa.Codec("lz4_raw")
+_WORTHWHILE = 1024
+"""Fewer bytes are left as they are."""
+_TIMES = (pa.int64(), pa.timestamp("us"), pa.timestamp("us", tz="UTC"))
 _LIFETIME = [pa.field("begin", pa.int64()), pa.field("until", pa.int64()), pa.field("weight", pa.int64())]
 
 
@@ -67,15 +71,17 @@ class Pack:
 
 def write_pack(pack: Pack) -> bytes:
     """A pack as bytes."""
-    bodies: list[pa.Buffer] = []
+    raw: list[pa.Buffer] = []
     flows = {}
     for name, changes in pack.rows.items():
         if len(changes):
             plain = bool((changes.until == FOREVER).all() and (changes.weight == 1).all())
-            flows[name] = [len(bodies), plain]
-            bodies.append(_batch(changes, plain).serialize())
+            time = _time_column(changes) if plain else None
+            flows[name] = [len(raw), plain, time]
+            raw.append(_batch(changes, plain, time).serialize())
     if pack.answers is not None:
-        bodies.append(pack.answers.serialize())
+        raw.append(pack.answers.serialize())
+    bodies = [_CODEC.compress(body) if body.size >= _WORTHWHILE else body for body in raw]
     header: dict[str, Any] = {
         "order": pack.order,
         "flows": flows,
@@ -83,7 +89,7 @@ def write_pack(pack: Pack) -> bytes:
         "control": [sorted(pack.control.idle), pack.control.end, pack.control.now],
         "clocks": pack.clocks,
         "answers": pack.answers is not None,
-        "sizes": [body.size for body in bodies],
+        "sizes": [(body.size, whole.size) for body, whole in zip(bodies, raw, strict=True)],
         "faults": dict(pack.faults),
     }
     text = json.dumps(header).encode()
@@ -104,14 +110,15 @@ def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema], answers: pa.Schem
     header = json.loads(bytes(data[_LENGTH.size : _LENGTH.size + length]))
     at = _LENGTH.size + length
     bodies = []
-    for size in header["sizes"]:
-        bodies.append(data.slice(at, size))
+    for size, whole in header["sizes"]:
+        body = data.slice(at, size)
+        bodies.append(body if whole < _WORTHWHILE else _CODEC.decompress(body, whole))
         at += size
     idle, end, now = header["control"]
     clocks = header["clocks"]
     return Pack(
         tuple(header["order"]),
-        {name: _changes(bodies[i], flows[name], plain) for name, (i, plain) in header["flows"].items()},
+        {name: _changes(bodies[i], flows[name], *how) for name, (i, *how) in header["flows"].items()},
         {name: Seen(*one) for name, one in header["seen"].items()},
         Control(frozenset(idle), end, now),
         None if clocks is None else {name: (reached, quiet) for name, (reached, quiet) in clocks.items()},
@@ -120,18 +127,38 @@ def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema], answers: pa.Schem
     )
 
 
-def _batch(changes: Changes, plain: bool) -> pa.RecordBatch:
-    lifetimes = [changes.begin] if plain else [changes.begin, changes.until, changes.weight]
+def _time_column(changes: Changes) -> int | None:
+    """Which column says when the rows begin, so that it need not be said twice; None if none does."""
+    for i, column in enumerate(changes.columns):
+        if column.type in _TIMES and not column.null_count:
+            instants = column.view(pa.int64()).to_numpy()
+            if instants[0] == changes.begin[0] and np.array_equal(instants, changes.begin):
+                return i
+    return None
+
+
+def _batch(changes: Changes, plain: bool, time: int | None) -> pa.RecordBatch:
+    lifetimes = [changes.begin, changes.until, changes.weight][: _told(plain, time)]
     arrays = [*changes.columns, *map(pa.array, lifetimes)]
     return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
 
 
-def _changes(body: pa.Buffer, schema: pa.Schema, plain: bool) -> Changes:
-    fields = [*schema, *(_LIFETIME[:1] if plain else _LIFETIME)]
+def _changes(body: pa.Buffer, schema: pa.Schema, plain: bool, time: int | None) -> Changes:
+    fields = [*schema, *_LIFETIME[: _told(plain, time)]]
     named = pa.schema([pa.field(str(i), one.type) for i, one in enumerate(fields)])
     columns = pa.ipc.read_record_batch(body, named).columns
     width = len(schema)
-    begin, *rest = (column.to_numpy() for column in columns[width:])
+    lifetimes = [column.to_numpy() for column in columns[width:]]
+    if time is not None:
+        lifetimes = [columns[time].view(pa.int64()).to_numpy()]
     if plain:
-        rest = [np.full(len(begin), FOREVER, np.int64), np.ones(len(begin), np.int64)]
-    return Changes(tuple(columns[:width]), begin, *rest)
+        n = len(lifetimes[0])
+        lifetimes += [np.full(n, FOREVER, np.int64), np.ones(n, np.int64)]
+    return Changes(tuple(columns[:width]), *lifetimes)
+
+
+def _told(plain: bool, time: int | None) -> int:
+    """How many columns say a row's lifetime and weight: plain rows begin at some time, and that is all."""
+    if time is not None:
+        return 0
+    return 1 if plain else len(_LIFETIME)
