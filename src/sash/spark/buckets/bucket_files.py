@@ -37,7 +37,7 @@ _MAGIC = b"SASHSTEP"
 _HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
 _LEAST_LOG = 256 << 10
 """A log of fewer bytes is not worth a merge."""
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 
 
 @dataclass(frozen=True)

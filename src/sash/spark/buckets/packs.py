@@ -22,7 +22,7 @@ import pyarrow as pa
 from sash.lifetimes import FOREVER, Changes, Instant
 
 _LENGTH = struct.Struct("<I")
-_CODEC = pa.Codec("lz4_raw")
+_CODEC = pa.Codec("zstd", compression_level=1)
 _WORTHWHILE = 1024
 """Fewer bytes are left as they are."""
 _TIMES = (pa.int64(), pa.timestamp("us"), pa.timestamp("us", tz="UTC"))
