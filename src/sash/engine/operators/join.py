@@ -145,8 +145,7 @@ class MultiJoin(Operator):
         indexes = in_parallel(indexing, worthwhile=busy)
         before = [kept.segments for kept in self._kept]
         terms = [self._term(i, new, indexes[i], before) for i, new in enumerate(ready) if len(new)]
-        found = [part for parts in in_parallel(terms, worthwhile=busy) for part in parts]
-        result = self._results(found, frontier)
+        result = self._results(in_parallel(terms, worthwhile=busy), frontier)
         for i, rows in enumerate(self._kept):
             moved = rows.expire(frontier)
             if moved is not None and len(self._live):
@@ -163,7 +162,7 @@ class MultiJoin(Operator):
         new rows, those after i as they were."""
         columns = [changes.columns[c] for c in self._payload[i]]
         first = self._kept[i].add(changes.with_columns(columns), indexes)
-        numbers = np.arange(first, first + len(changes))
+        numbers = np.arange(first, first + len(changes), dtype=np.int32)
         bound = tuple(numbers if j == i else None for j in range(len(before)))
         start = _Combinations(bound, changes.begin, changes.until)
         seen = [self._kept[j].segments if j < i else before[j] for j in range(len(before))]
@@ -250,7 +249,7 @@ class MultiJoin(Operator):
         kept = self._kept[i].payload.take(numbers) if here else [None] * len(self._payload[i])
         return self._spread(i, kept)
 
-    def _results(self, found: Sequence[_Combinations], frontier: Instant) -> Changes:
+    def _results(self, found: list[list[_Combinations]], frontier: Instant) -> Changes:
         whole = _together(found, len(self.input_types))
         begun = len(whole.begin)
         if self.closes:
@@ -263,6 +262,7 @@ class MultiJoin(Operator):
         weights = self._weights(whole)
         if begun < len(weights):
             weights *= np.where((np.arange(len(weights)) if order is None else order) < begun, 1, -1)
+        del order
         return Changes(self._computed(whole), whole.begin, self._ends(whole), weights)
 
     def _with_ends(self, found: _Combinations, frontier: Instant) -> _Combinations:
@@ -337,12 +337,16 @@ class MultiJoin(Operator):
             self._live.load(saved["live"])
 
 
-def _together(parts: Sequence[_Combinations], inputs: int) -> _Combinations:
-    """All parts one after another."""
+def _together(found: list[list[_Combinations]], inputs: int) -> _Combinations:
+    """All that was found, one after another; `found` is emptied, so that it is not there twice for long."""
+    parts = [part for parts in found for part in parts]
+    found.clear()
     if len(parts) == 1:
         return parts[0]
+    numbers = [
+        np.concatenate([np.empty(0, np.int32), *(part.bound[i] for part in parts)]) for i in range(inputs)
+    ]
     none = np.empty(0, np.int64)
-    numbers = [np.concatenate([none, *(part.bound[i] for part in parts)]) for i in range(inputs)]
     begin = np.concatenate([none, *(part.begin for part in parts)])
     return _Combinations(tuple(numbers), begin, np.concatenate([none, *(part.until for part in parts)]))
 

@@ -18,7 +18,7 @@ from sash.engine.state.saving import arrays_table, table_arrays
 from sash.lifetimes import Instant
 
 Numbers = tuple[np.ndarray, ...]
-"""Row numbers, one array per input."""
+"""Row numbers in 32 bits, one array per input."""
 
 
 class LiveCombinations:
@@ -36,7 +36,7 @@ class LiveCombinations:
         self._clear()
 
     def _clear(self) -> None:
-        self._ends = Calendar((np.int64,) * (1 + self._inputs), endless=True)
+        self._ends = Calendar((np.int64, *[np.int32] * self._inputs), endless=True)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -62,7 +62,7 @@ class LiveCombinations:
     def renumber(self, i: int, origin: int, moved: np.ndarray) -> None:
         """Rows of input i, formerly `origin`, `origin` + 1, ..., now have the numbers `moved`."""
         entries = list(self._ends.entries())
-        entries[1 + i] = moved[entries[1 + i] - origin]
+        entries[1 + i] = moved[entries[1 + i] - origin].astype(np.int32)
         self._clear()
         self._ends.add(tuple(entries))
 
@@ -75,4 +75,5 @@ class LiveCombinations:
         """What `save` wrote."""
         self._clear()
         arrays: Mapping[str, np.ndarray] = table_arrays(saved)
-        self._ends.add(tuple(arrays.values()))
+        until, *numbers = arrays.values()
+        self._ends.add((until, *(part.astype(np.int32) for part in numbers)))

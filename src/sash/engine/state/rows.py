@@ -93,7 +93,7 @@ class Rows:
         self, numbers: np.ndarray, first: int, last: int
     ) -> tuple[list[tuple[pa.Array, ...]], np.ndarray]:
         """Rows that are few in their segments, gathered segment by segment."""
-        order = argsort_instants(numbers)
+        order = argsort_instants(numbers.astype(np.int64, copy=False))
         wanted = numbers if order is None else numbers[order]
         cuts = np.searchsorted(wanted, self._starts[first + 1 : last + 1])
         pieces = [
