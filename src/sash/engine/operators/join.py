@@ -257,22 +257,28 @@ class MultiJoin(Operator):
         if not len(whole.begin):
             return Changes.empty(self.types)
         order = argsort_instants(whole.begin)
+        ended = None
+        if begun < len(whole.begin):
+            ended = np.arange(len(whole.begin)) >= begun if order is None else order >= begun
         if order is not None:
             whole = whole.take(order)
+            del order
+        columns = self._computed(whole)
         weights = self._weights(whole)
-        if begun < len(weights):
-            weights *= np.where((np.arange(len(weights)) if order is None else order) < begun, 1, -1)
-        del order
-        return Changes(self._computed(whole), whole.begin, self._ends(whole), weights)
+        if ended is not None:
+            np.negative(weights, out=weights, where=ended)
+        return Changes(columns, whole.begin, self._ends(whole), weights)
 
     def _with_ends(self, found: _Combinations, frontier: Instant) -> _Combinations:
         """What is found, then what ends; the ends of those that end later are kept."""
-        lasting, gone = found, [self._live.pop(frontier)]
-        if len(found.begin) and int(found.until.min()) <= frontier:
-            lasting = found.take(np.flatnonzero(found.until > frontier))
-            short = found.take(np.flatnonzero(found.until <= frontier))
-            gone.append((short.until, short.bound))
-        self._live.add(lasting.until, lasting.bound)
+        gone = [self._live.pop(frontier)]
+        lasting = found.until > frontier
+        if lasting.all():
+            self._live.add(found.until, found.bound)
+        else:
+            self._live.add(found.until[lasting], tuple(part[lasting] for part in found.bound))
+            short = ~lasting
+            gone.append((found.until[short], tuple(part[short] for part in found.bound)))
         begin = np.concatenate([found.begin, *(until for until, _ in gone)])
         numbers = zip(found.bound, *(numbers for _, numbers in gone), strict=True)
         return _Combinations(tuple(map(np.concatenate, numbers)), begin, None)
@@ -338,17 +344,23 @@ class MultiJoin(Operator):
 
 
 def _together(found: list[list[_Combinations]], inputs: int) -> _Combinations:
-    """All that was found, one after another; `found` is emptied, so that it is not there twice for long."""
-    parts = [part for parts in found for part in parts]
+    """All that was found, one after another; `found` is emptied, so as not to have all of it twice."""
+    parts = [part for term in found for part in term]
     found.clear()
     if len(parts) == 1:
         return parts[0]
-    numbers = [
-        np.concatenate([np.empty(0, np.int32), *(part.bound[i] for part in parts)]) for i in range(inputs)
-    ]
     none = np.empty(0, np.int64)
-    begin = np.concatenate([none, *(part.begin for part in parts)])
-    return _Combinations(tuple(numbers), begin, np.concatenate([none, *(part.until for part in parts)]))
+    begins, ends = [none, *(part.begin for part in parts)], [none, *(part.until for part in parts)]
+    numbers = [[none.astype(np.int32), *(part.bound[i] for part in parts)] for i in range(inputs)]
+    parts.clear()
+    return _Combinations(tuple(map(_emptied, numbers)), _emptied(begins), _emptied(ends))
+
+
+def _emptied(arrays: list[np.ndarray]) -> np.ndarray:
+    """One array of many, which are let go."""
+    whole = np.concatenate(arrays)
+    arrays.clear()
+    return whole
 
 
 def _words(values: Sequence[pa.Array], null_safe: Sequence[bool], n: int) -> np.ndarray:
