@@ -67,8 +67,8 @@ def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:
 def gathered_across(pieces: Sequence[Sequence[pa.Array]], rows: np.ndarray) -> list[pa.Array]:
     """The same for columns that come in pieces; a column is put together when its turn comes.
 
-    >>> [column.to_pylist() for column in gathered_across([[pa.array(["a"])], [pa.array(["b"])]], np.array([1]))]
-    [['b']]
+    >>> gathered_across([[pa.array(["a"])], [pa.array(["b"])]], np.array([1]))[0].to_pylist()
+    ['b']
     """
     indices = pa.array(rows)
     count = len(pieces[0])

@@ -36,9 +36,9 @@ def push_out(
     """Each row pushes out the one that came a ring's length before it in its partition.
 
     `rings` [slots, 1 + size] has lines [place of the next row (none fits: 1), row numbers (-1: none)],
-    `held[0]` counts the latter. `untils` [rows of the step] comes in as the ends that the rows have anyway; rows
-    of earlier steps that leave early are written to `out_*`, and how many is given. `ends` [index:
-    row - origin] has the ends of all rows kept, and is empty if none is known.
+    `held[0]` counts the latter. `untils` [rows of the step] comes in as the ends that the rows have
+    anyway; rows of earlier steps that leave early are written to `out_*`, and how many is given. `ends`
+    [index: row - origin] has the ends of all rows kept, and is empty if none is known.
     """
     size = rings.shape[1] - 1
     written = 0
@@ -63,7 +63,7 @@ def push_out(
 
 @kernel((writes_table_i32, int64, writes_i32))
 def find_in_rings(rings: np.ndarray, first_row: int, places: np.ndarray) -> None:
-    """Where in `rings`, line after line, the rows first_row, first_row + 1, ... are; others are not written."""
+    """Write where in `rings`, line after line, the rows first_row, first_row + 1, ... are."""
     size = rings.shape[1]
     for slot in range(len(rings)):
         for place in range(1, size):

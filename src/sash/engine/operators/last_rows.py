@@ -48,6 +48,7 @@ class LastRows(Operator):
 
     def __post_init__(self) -> None:
         self._partitions = KeyTable([self.types[c] for c in self.window.partition])
+        assert self.window.rows is not None
         self._rings = Tape(np.int32, width=1 + self.window.rows)
         self._held = np.zeros(1, np.int64)  # row numbers in the rings
         self._payload = Rows(self.types)
@@ -154,7 +155,7 @@ class LastRows(Operator):
         numbers, following = self._numbers, self._rings.view()[:, 0] - 1
         place = np.where(numbers >= 0, np.searchsorted(rows, numbers), -1)
         per_slot = {
-            "counts": following.astype(np.int64) % self.window.rows,
+            "counts": following.astype(np.int64) % numbers.shape[1],
             **{f"ring{j}": place[:, j].copy() for j in range(numbers.shape[1])},
         }
         partitions, columns = self._partitions.all_columns(), self._payload.take(rows)
@@ -168,12 +169,10 @@ class LastRows(Operator):
     def load(self, saved: Saved) -> None:
         self.__post_init__()
         per_slot, ends = table_arrays(saved["slots"]), table_arrays(saved["ends"])["ends"]
-        following = per_slot.pop("counts") % self.window.rows + 1
-        self._rings.append(np.stack([following, *per_slot.values()], axis=1))
+        following, rings = per_slot.pop("counts"), list(per_slot.values())
+        self._rings.append(np.stack([following % len(rings) + 1, *rings], axis=1))
         self._held[0] = len(ends)
-        self._partitions.slots_of(
-            [c.combine_chunks() for c in saved["partitions"].columns], len(self._rings)
-        )
+        self._partitions.slots_of([c.combine_chunks() for c in saved["partitions"].columns], len(self._rings))
         self._payload.append([c.combine_chunks() for c in saved["columns"].columns], len(ends))
         if self.window.length is not None:
             self._ends.append(ends)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sash.engine.encoding import any_null
 from sash.engine.expressions import Faults, evaluate
-from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.kernels.ordering import argsort_instants, is_sorted
 from sash.engine.kernels.presence import hang, sweep_shown
 from sash.engine.netting import net
 from sash.engine.operator import Operator, Saved
@@ -55,6 +55,7 @@ class SemiJoinRows(Operator):
     _slots: Tape = field(init=False)
     _ends: Calendar = field(init=False)
     _left_ends: Calendar = field(init=False)
+    _ended: int | None = 0  # rows before this one have ended, in order; None if they came in another
     _payload: Rows = field(init=False)
     _back: Tape = field(init=False)
     _row_slots: Tape = field(init=False)
@@ -68,13 +69,10 @@ class SemiJoinRows(Operator):
         self._keys = KeyTable([key.type for key in self.left_keys])
         self._slots = Tape(np.int64, width=3)
         self._ends = Calendar(_RIGHT_END)
-        self._clear_rows()
-
-    def _clear_rows(self) -> None:
         self._payload = Rows(self.types)
         self._back, self._row_slots, self._lines = (Tape(np.int32) for _ in range(3))
         self._untils, self._weights = Tape(np.int64), Tape(np.int64)
-        self._left_ends = Calendar(_LEFT_END)
+        self._left_ends, self._ended = Calendar(_LEFT_END), 0
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         # A key with a NULL matches nothing: for an anti-join, one more key that the right never has.
@@ -131,8 +129,18 @@ class SemiJoinRows(Operator):
 
     def _ends_of_left(self, left: Changes, first: int, frontier: Instant) -> Ends:
         """When left rows end in this step, and which; nobody asks where ends are foreseen."""
-        rows = np.arange(first, first + len(left)) if self.closes else np.empty(0, np.int64)
-        return _ends_now(self._left_ends, (left.until if self.closes else rows, rows), frontier)
+        none, untils, origin = np.empty(0, np.int64), self._untils.view(), self._untils.origin
+        if not self.closes:
+            return none, none
+        if self._ended is None:
+            return _ends_now(self._left_ends, (left.until, np.arange(first, self._payload.end)), frontier)
+        waiting, ended = untils[self._ended - origin :], self._ended
+        if is_sorted(untils[max(0, first - origin - 1) :]):
+            stop = int(np.searchsorted(waiting, frontier, side="right"))
+            self._ended = ended + stop
+            return waiting[:stop], np.arange(ended, ended + stop)
+        self._ended = None
+        return _ends_now(self._left_ends, (waiting.copy(), np.arange(ended, self._payload.end)), frontier)
 
     def _ends_of_right(self, right: Changes, slots: np.ndarray, frontier: Instant) -> Ends:
         """When right rows end in this step, of which slots, and their weights."""
@@ -173,7 +181,7 @@ class SemiJoinRows(Operator):
         """Rewrite if a third of all rows and keys are of no use; gives how many are."""
         alive, weights = self._untils.view() > frontier, self._weights.view()
         negatives = np.count_nonzero(weights[alive] < 0) if len(weights) else 0
-        living = np.count_nonzero(alive) + np.count_nonzero(self._keys_of(alive)) - 2 * negatives
+        living = int(np.count_nonzero(alive) + np.count_nonzero(self._keys_of(alive)) - 2 * negatives)
         if 3 * living >= 2 * self.rows:
             return living
         if negatives:
@@ -218,8 +226,9 @@ class SemiJoinRows(Operator):
         """Hang all rows on their keys, and enter their ends."""
         self._slots.view()[:, _HEAD] = -1
         hang(self._row_slots.view(), self._slots.view(), self._back.view())
-        self._left_ends = Calendar(_LEFT_END)
-        if self.closes:
+        self._left_ends, self._ended = Calendar(_LEFT_END), 0
+        if self.closes and not is_sorted(self._untils.view()):
+            self._ended = None
             self._left_ends.add((self._untils.view().copy(), np.arange(len(self._untils))))
 
     @property
