@@ -77,9 +77,9 @@ class Differences:
         if not self._nets and (change > 0).any():  # a row and its negation end together
             kept, change = net(gathered(columns, rows), at, change)
             rows, at = rows[kept], at[kept]
-        deltas = Deltas(columns, changes.begin, changes.weight)
+        deltas = Deltas(changes.columns, changes.begin, changes.weight)
         if len(rows):
-            deltas = _merged(deltas, n, rows, at, change)
+            deltas = _merged(columns, deltas, rows, at, change)
         return deltas.netted() if self._nets else deltas
 
     def save(self, frontier: Instant) -> dict[str, pa.Table]:
@@ -91,13 +91,15 @@ class Differences:
         self.live.replace(changes_of(saved["live"]))
 
 
-def _merged(begun: Deltas, n: int, rows: np.ndarray, at: np.ndarray, change: np.ndarray) -> Deltas:
-    """The first `n` rows at their beginnings and the given rows at their ends, put in order first and
-    gathered once."""
+def _merged(
+    columns: Sequence[pa.Array], begun: Deltas, rows: np.ndarray, at: np.ndarray, change: np.ndarray
+) -> Deltas:
+    """What began at its beginning and the given rows at their ends, put in order first and gathered
+    once; `columns` have what began first."""
     order = argsort_instants(at)
     if order is not None:
         rows, at, change = rows[order], at[order], change[order]
     order, instants = merge_order(begun.at, at)
-    places = np.concatenate([np.arange(n), rows])[order]
+    places = np.concatenate([np.arange(len(begun)), rows])[order]
     changes = np.concatenate([begun.change, change])[order]
-    return Deltas(tuple(gathered(begun.columns, places)), instants, changes)
+    return Deltas(tuple(gathered(columns, places)), instants, changes)
