@@ -30,10 +30,11 @@ def batch(begins: np.ndarray, keys: np.ndarray, first: int) -> Changes:
 
 @pytest.mark.parametrize("length", [None, 700])
 @pytest.mark.parametrize("highest", [1 << 30, 5_000])
+@pytest.mark.parametrize("at_once", [500, 32_768])
 def test_last_rows_are_right_and_few_while_old_ones_move(
-    length: int | None, highest: int, monkeypatch: pytest.MonkeyPatch
+    length: int | None, highest: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(last_rows, "_AT_ONCE", 500)
+    monkeypatch.setattr(last_rows, "_AT_ONCE", at_once)
     monkeypatch.setattr(last_rows, "_HIGHEST", highest)
     random = np.random.default_rng(7)
     window = Window("rows", rows=3, length=length, partition=(0,))
@@ -70,6 +71,14 @@ def test_last_rows_are_right_and_few_while_old_ones_move(
             operator.load(saved)
         assert operator.rows <= sum(map(len, rings.values()))
         assert operator.nbytes < 500_000
+
+
+def test_rows_that_end_before_they_are_pushed_out_do_not_pile_up() -> None:
+    operator = LastRows((pa.int64(), pa.int64()), Window("rows", rows=3, length=50, partition=(0,)), False)
+    for row in range(10_000):
+        operator.step([batch(np.array([20 * row + 1]), np.array([row % 5]), row)], 20 * row + 20)
+    assert operator.rows <= 15
+    assert operator.nbytes < 50_000
 
 
 def pushed(sessions: Any, query: str, seed: int, cuts: int, path: Path | None = None) -> Counter[Any]:

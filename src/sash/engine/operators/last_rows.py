@@ -120,12 +120,12 @@ class LastRows(Operator):
             rings.reshape(-1)[places[ended]] = places[ended] = -1
             self._held[0] -= np.count_nonzero(ended)
         rows = np.flatnonzero(places >= 0)
-        if len(self._ends):
-            self._ends.append(self._ends.view()[rows])
-        first = self._payload.append(self._payload.take(rows + origin), len(rows))
-        rings.reshape(-1)[places[rows]] = np.arange(first, first + len(rows))
-        self._payload.forget_before(stop)
+        columns, ends = self._payload.take(rows + origin), self._ends.view()[rows if len(self._ends) else []]
+        self._payload.forget_before(stop)  # first, so that what is appended does not join it
         self._ends.forget_before(stop)
+        self._ends.append(ends)
+        first = self._payload.append(columns, len(rows))
+        rings.reshape(-1)[places[rows]] = np.arange(first, first + len(rows))
 
     def contents(self, frontier: Instant) -> Changes:
         rows, untils = self._kept()
@@ -152,11 +152,11 @@ class LastRows(Operator):
 
     def save(self) -> dict[str, pa.Table]:
         rows, ends = self._kept()
-        numbers, following = self._numbers, self._rings.view()[:, 0] - 1
-        place = np.where(numbers >= 0, np.searchsorted(rows, numbers), -1)
+        rings = self._oldest_first()
+        place = np.where(rings >= 0, np.searchsorted(rows, rings), -1)
         per_slot = {
-            "counts": following.astype(np.int64) % numbers.shape[1],
-            **{f"ring{j}": place[:, j].copy() for j in range(numbers.shape[1])},
+            "counts": np.count_nonzero(rings >= 0, axis=1),
+            **{f"ring{j}": place[:, j].copy() for j in range(rings.shape[1])},
         }
         partitions, columns = self._partitions.all_columns(), self._payload.take(rows)
         return {
@@ -165,6 +165,13 @@ class LastRows(Operator):
             "columns": pa.table(columns, names=[str(i) for i in range(len(columns))]),
             "ends": arrays_table({"ends": ends}),
         }
+
+    def _oldest_first(self) -> np.ndarray:
+        """The row numbers in the rings from old to new, then -1 where there is none."""
+        numbers, following = self._numbers, self._rings.view()[:, :1] - 1
+        size = numbers.shape[1]
+        turned = np.take_along_axis(numbers, (following + np.arange(size)) % size, axis=1)
+        return np.take_along_axis(turned, np.argsort(turned < 0, axis=1, kind="stable"), axis=1)
 
     def load(self, saved: Saved) -> None:
         self.__post_init__()
