@@ -77,9 +77,9 @@ class Differences:
         if not self._nets and (change > 0).any():  # a row and its negation end together
             kept, change = net(gathered(columns, rows), at, change)
             rows, at = rows[kept], at[kept]
-        deltas = Deltas(columns, changes.begin, changes.weight)
+        deltas = Deltas(changes.columns, changes.begin, changes.weight)
         if len(rows):
-            deltas = _merged(deltas, n, rows, at, change)
+            deltas = _merged(columns, deltas, rows, at, change)
         return deltas.netted() if self._nets else deltas
 
     def save(self, frontier: Instant) -> dict[str, pa.Table]:
@@ -91,10 +91,12 @@ class Differences:
         self.live.replace(changes_of(saved["live"]))
 
 
-def _merged(begun: Deltas, n: int, rows: np.ndarray, at: np.ndarray, change: np.ndarray) -> Deltas:
-    """The first `n` rows at their beginnings and the given rows at their ends."""
+def _merged(
+    columns: Sequence[pa.Array], begun: Deltas, rows: np.ndarray, at: np.ndarray, change: np.ndarray
+) -> Deltas:
+    """What began at its beginning and the given rows at their ends; `columns` have what began first."""
     order = argsort_instants(at)
-    places, instants, changes = (np.empty(n + len(at), np.int64) for _ in range(3))
+    places, instants, changes = (np.empty(len(begun) + len(at), np.int64) for _ in range(3))
     in_order = np.empty(0, np.int64) if order is None else order
     merge_ends(begun.at, begun.change, at, in_order, rows, change, places, instants, changes)
-    return Deltas(tuple(gathered(begun.columns, places)), instants, changes)
+    return Deltas(tuple(gathered(columns, places)), instants, changes)

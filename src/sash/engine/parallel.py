@@ -5,7 +5,7 @@ Threads are made when first needed and shared by all circuits of the process.
 
 from __future__ import annotations
 
-__all__ = ["gathered", "in_parallel"]
+__all__ = ["gathered", "gathered_across", "in_parallel"]
 
 import os
 import threading
@@ -61,12 +61,26 @@ def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:
     >>> [column.to_pylist() for column in columns]
     [['b', 'b'], [2, 2]]
     """
+    return gathered_across([columns], rows)
+
+
+def gathered_across(pieces: Sequence[Sequence[pa.Array]], rows: np.ndarray) -> list[pa.Array]:
+    """The same for columns that come in pieces; a column is put together when its turn comes.
+
+    >>> gathered_across([[pa.array(["a"])], [pa.array(["b"])]], np.array([1]))[0].to_pylist()
+    ['b']
+    """
     indices = pa.array(rows)
-    half = len(columns) // 2
+    count = len(pieces[0])
+    half = count // 2
 
-    def some(part: Sequence[pa.Array]) -> list[pa.Array]:
-        return [pc.take(column, indices, boundscheck=False) for column in part]
+    def some(start: int, stop: int) -> list[pa.Array]:
+        return [pc.take(_whole(pieces, i), indices, boundscheck=False) for i in range(start, stop)]
 
-    parts = [lambda: some(columns[:half]), lambda: some(columns[half:])]
+    parts = [lambda: some(0, half), lambda: some(half, count)]
     first, second = in_parallel(parts, worthwhile=half > 0 and len(rows) > _MANY)
     return first + second
+
+
+def _whole(pieces: Sequence[Sequence[pa.Array]], i: int) -> pa.Array:
+    return pieces[0][i] if len(pieces) == 1 else pa.concat_arrays([piece[i] for piece in pieces])

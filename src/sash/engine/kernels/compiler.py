@@ -10,7 +10,7 @@ __all__ = [
     "boolean", "float64", "inlined", "int64", "kernel", "reads_i32", "reads_i64", "reads_u8",
     "reads_u64",
     "reads_words", "uint64", "writes_f64", "writes_i32", "writes_i64", "writes_table_f64",
-    "writes_table_i64", "writes_u8", "writes_u64", "writes_words",
+    "writes_table_i32", "writes_table_i64", "writes_u8", "writes_u64", "writes_words",
 ]  # fmt: skip
 
 from collections.abc import Callable
@@ -35,6 +35,7 @@ reads_u8, reads_words = _reads(types.uint8), _reads(types.int64, 2)
 writes_i64, writes_i32, writes_u64 = _writes(types.int64), _writes(types.int32), _writes(types.uint64)
 writes_u8, writes_f64, writes_words = _writes(types.uint8), _writes(types.float64), _writes(types.int64, 2)
 writes_table_i64, writes_table_f64 = _writes(types.int64, 2), _writes(types.float64, 2)
+writes_table_i32 = _writes(types.int32, 2)
 
 
 def kernel(signature: Any) -> Callable[[Any], Any]:

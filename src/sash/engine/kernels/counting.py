@@ -8,17 +8,17 @@ newest, `waits` the first row that has not entered yet (-1: none).
 
 from __future__ import annotations
 
-__all__ = ["count_windows", "push_out"]
+__all__ = ["count_windows", "find_in_rings", "push_out"]
 
 import numpy as np
 
-from sash.engine.kernels.compiler import int64, kernel, reads_i64, writes_i64, writes_table_i64
+from sash.engine.kernels.compiler import int64, kernel, reads_i64, writes_i32, writes_i64, writes_table_i32
 
 
 @kernel(
     int64(
-        reads_i64, reads_i64, int64, int64, reads_i64, writes_table_i64, writes_i64,
-        writes_i64, writes_i64, writes_i64,
+        reads_i64, reads_i64, int64, int64, reads_i64, writes_table_i32,
+        writes_i64, writes_i64, writes_i64, writes_i64,
     )
 )  # fmt: skip
 def push_out(
@@ -28,33 +28,48 @@ def push_out(
     origin: int,
     ends: np.ndarray,
     rings: np.ndarray,
-    counts: np.ndarray,
+    held: np.ndarray,
     untils: np.ndarray,
     out_rows: np.ndarray,
     out_begins: np.ndarray,
 ) -> int:
     """Each row pushes out the one that came a ring's length before it in its partition.
 
-    `rings` [slots, size] holds row numbers. `untils` [rows of the step] comes in as the ends that the
-    rows have anyway; rows of earlier steps that leave early are written to `out_*`, and how many is
-    given. `ends` [index: row - origin] has the ends of all rows kept, and is empty if none is known.
+    `rings` [slots, 1 + size] has lines [place of the next row (none fits: 1), row numbers (-1: none)],
+    `held[0]` counts the latter. `untils` [rows of the step] comes in as the ends that the rows have
+    anyway; rows of earlier steps that leave early are written to `out_*`, and how many is given. `ends`
+    [index: row - origin] has the ends of all rows kept, and is empty if none is known.
     """
-    size = rings.shape[1]
+    size = rings.shape[1] - 1
     written = 0
     for i in range(len(slots)):
         slot, at = slots[i], instants[i]
-        place = counts[slot] % size
-        if counts[slot] >= size:
-            old = rings[slot, place]
-            if old >= first_row:
-                untils[old - first_row] = min(untils[old - first_row], at)
-            elif len(ends) == 0 or ends[old - origin] > at:
-                out_rows[written] = old
-                out_begins[written] = at
-                written += 1
+        place = np.int64(rings[slot, 0])
+        if place < 1 or place > size:
+            place = np.int64(1)
+        old = np.int64(rings[slot, place])
+        if old < 0:
+            held[0] += 1
+        elif old >= first_row:
+            untils[old - first_row] = min(untils[old - first_row], at)
+        elif len(ends) == 0 or ends[old - origin] > at:
+            out_rows[written] = old
+            out_begins[written] = at
+            written += 1
         rings[slot, place] = first_row + i
-        counts[slot] += 1
+        rings[slot, 0] = place + 1
     return written
+
+
+@kernel((writes_table_i32, int64, writes_i32))
+def find_in_rings(rings: np.ndarray, first_row: int, places: np.ndarray) -> None:
+    """Write where in `rings`, line after line, the rows first_row, first_row + 1, ... are."""
+    size = rings.shape[1]
+    for slot in range(len(rings)):
+        for place in range(1, size):
+            row = np.int64(rings[slot, place]) - first_row
+            if row >= 0 and row < len(places):
+                places[row] = slot * size + place
 
 
 @kernel(

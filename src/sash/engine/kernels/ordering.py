@@ -5,7 +5,7 @@ Steps hold instants close together, so two passes usually suffice.
 
 from __future__ import annotations
 
-__all__ = ["argsort_instants", "is_sorted", "merge_ends"]
+__all__ = ["argsort_instants", "is_sorted", "merge_ends", "merge_order"]
 
 import numpy as np
 
@@ -70,6 +70,33 @@ def merge_ends(
             j += 1
             if j < m:
                 end = j if sorted_ else order[j]
+
+
+@kernel((reads_i64, reads_i64, writes_i64, writes_i64))
+def _merge(first: np.ndarray, second: np.ndarray, order: np.ndarray, merged: np.ndarray) -> None:
+    """Positions (those of `second` counted on after `first`) and values of both in rising order."""
+    i, j, n, m = 0, 0, len(first), len(second)
+    for k in range(n + m):
+        if j >= m or (i < n and first[i] <= second[j]):
+            order[k] = i
+            merged[k] = first[i]
+            i += 1
+        else:
+            order[k] = n + j
+            merged[k] = second[j]
+            j += 1
+
+
+def merge_order(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How two rising sequences go together: positions in one after the other, and the values.
+
+    >>> order, merged = merge_order(np.array([1, 5]), np.array([2, 5]))
+    >>> order.tolist(), merged.tolist()
+    ([0, 2, 1, 3], [1, 2, 5, 5])
+    """
+    order, merged = (np.empty(len(first) + len(second), np.int64) for _ in range(2))
+    _merge(first, second, order, merged)
+    return order, merged
 
 
 def argsort_instants(values: np.ndarray) -> np.ndarray | None:

@@ -12,6 +12,7 @@ __all__ = [
     "INTERSECT",
     "INTERSECT_ALL",
     "SOME",
+    "hang",
     "sweep_counts",
     "sweep_shown",
 ]
@@ -23,7 +24,9 @@ from sash.engine.kernels.compiler import (
     inlined,
     int64,
     kernel,
+    reads_i32,
     reads_i64,
+    writes_i32,
     writes_i64,
     writes_table_i64,
 )
@@ -131,10 +134,20 @@ def _larger(out: np.ndarray) -> np.ndarray:
     return larger
 
 
+@kernel((reads_i32, writes_table_i64, writes_i32))
+def hang(row_slots: np.ndarray, keys: np.ndarray, back: np.ndarray) -> None:
+    """Hang rows 0, 1, ... on their keys, newest first, as `sweep_shown` has them; `keys` has no rows yet."""
+    for row in range(len(row_slots)):
+        newest = keys[row_slots[row], 2]
+        back[row] = row - newest if newest >= 0 else 0
+        keys[row_slots[row], 2] = row
+
+
 @kernel(
     writes_table_i64(
         boolean, int64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64,
-        reads_i64, reads_i64, reads_i64, int64, int64, writes_table_i64, writes_table_i64, reads_i64,
+        reads_i64, reads_i32, reads_i64, int64, int64, writes_table_i64, writes_i32, reads_i32, reads_i64,
+        reads_i64, writes_i32,
     )
 )  # fmt: skip
 def sweep_shown(
@@ -153,23 +166,27 @@ def sweep_shown(
     first_row: int,
     origin: int,
     keys: np.ndarray,
-    rows: np.ndarray,
+    back: np.ndarray,
     row_slots: np.ndarray,
+    untils: np.ndarray,
+    weights: np.ndarray,
+    lines: np.ndarray,
 ) -> np.ndarray:
     """Left rows shown while a right row of their key lives (`anti`: while none does).
 
     Beginnings and ends of both sides come in time order. `keys` [slots] has lines [live right rows,
-    whether there was one when last looked at, newest left row], `rows` [index: number - origin] lines
-    [next older row of the slot, end, weight, its line in the output of this step (-1: none, as between
-    calls)], `row_slots` beside them the slots. Gives one line [row, begin, until, weight] per output row.
+    whether there was one when last looked at, newest left row]. Per left row (index: number - origin)
+    there are how far `back` the next older row of the slot is (0: none), the slot, the end, the weight
+    (none at all: 1 each), and its line in the output of this step (-1: none, as between calls). Gives
+    one line [row, begin, until, weight] per output row.
 
     With `forever` > 0 that is the `until` of every line, and rows shown go by a negative line, at
-    their ends too; else the ends of left rows are not looked at, and `until` is foreseen.
+    their ends too; else the ends of left rows are not looked at, `until` is foreseen, and `lines` used.
     """
-    closes = forever > 0
+    closes, plain = forever > 0, len(weights) == 0
     sign = 0 if anti else 1
     n_begin, n_end, m_begin, m_end = len(left_begins), len(left_ends), len(right_begins), len(right_ends)
-    out = np.empty((1024 + n_begin + n_end + m_begin, 4), np.int64)
+    out = np.empty((1024 + (n_begin + n_end) // 4, 4), np.int64)
     written = 0
     i, j, k, m = 0, 0, 0, 0
     # The next instant of each of the four, so that each is read once.
@@ -183,8 +200,11 @@ def sweep_shown(
             break
         while left_end == at:
             row = ending_rows[j]
-            if keys[row_slots[row - origin], 1] == sign:
-                _write(out, written, row, at, forever, -rows[row - origin, 2])
+            place = row - origin
+            if keys[row_slots[place], 1] == sign:
+                if written == len(out):
+                    out = _larger(out)
+                _write(out, written, row, at, forever, -1 if plain else -weights[place])
                 written += 1
             j += 1
             left_end = left_ends[j] if j < n_end else _LAST
@@ -198,7 +218,7 @@ def sweep_shown(
             m += 1
             right_end = right_ends[m] if m < m_end else _LAST
         for e in range(first_begin + first_end, k + m):
-            slot = right_slots[e - first_end] if e < k + first_end else ending_slots[e - k]
+            slot = right_slots[e - first_end] if e < k + first_end else np.int64(ending_slots[e - k])
             now = 1 if keys[slot, 0] > 0 else 0
             if now == keys[slot, 1]:
                 continue
@@ -206,37 +226,43 @@ def sweep_shown(
             row, newer = keys[slot, 2], np.int64(-1)
             while row >= origin:
                 place = row - origin
-                older, until, weight = rows[place, 0], rows[place, 1], rows[place, 2]
-                if until > at:
-                    newer = place
-                    if now != sign and rows[place, 3] >= 0:
-                        out[rows[place, 3], 2] = at
-                        rows[place, 3] = -1
+                older = row - back[place] if back[place] > 0 else np.int64(-1)
+                if untils[place] > at:
+                    newer = row
+                    if now != sign and not closes and lines[place] >= 0:
+                        out[lines[place], 2] = at
+                        lines[place] = -1
                     else:
-                        if written + n_begin + n_end - i - j >= len(out):
+                        if written == len(out):
                             out = _larger(out)
-                        ends = forever if closes else until
+                        weight = 1 if plain else weights[place]
+                        ends = forever if closes else untils[place]
                         _write(out, written, row, at, ends, weight if now == sign else -weight)
-                        rows[place, 3] = written if now == sign and not closes else -1
+                        if now == sign and not closes:
+                            lines[place] = written
                         written += 1
                 elif newer < 0:  # what has ended is not to be met again
                     keys[slot, 2] = older
                 else:
-                    rows[newer, 0] = older
+                    back[newer - origin] = newer - older if older >= origin else 0
                 row = older
         while left_begin == at:
             slot, row = left_slots[i], first_row + i
             place = row - origin
-            rows[place, 0] = keys[slot, 2]
+            older = keys[slot, 2]
+            back[place] = row - older if older >= origin else 0
             keys[slot, 2] = row
             if keys[slot, 1] == sign:
-                _write(out, written, row, at, forever if closes else rows[place, 1], rows[place, 2])
+                if written == len(out):
+                    out = _larger(out)
+                ends = forever if closes else untils[place]
+                _write(out, written, row, at, ends, 1 if plain else weights[place])
                 if not closes:
-                    rows[place, 3] = written
+                    lines[place] = written
                 written += 1
             i += 1
             left_begin = left_begins[i] if i < n_begin else _LAST
     if not closes:
         for line in range(written):
-            rows[out[line, 0] - origin, 3] = -1
+            lines[out[line, 0] - origin] = -1
     return out[:written]

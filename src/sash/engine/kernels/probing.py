@@ -60,7 +60,7 @@ def build_index(
     int64(
         reads_i32, reads_u64, reads_i64, reads_i64, reads_words, writes_i64,
         int64, reads_i32, reads_i32, reads_u64, reads_i64, reads_i64, reads_words, int64,
-        writes_i64, writes_i64, writes_i64, writes_i64,
+        writes_i32, writes_i32, writes_i64, writes_i64,
     )
 )  # fmt: skip
 def probe(

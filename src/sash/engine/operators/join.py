@@ -22,6 +22,7 @@ from sash.engine.expressions import Faults, evaluate
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.operator import Operator, Saved
 from sash.engine.parallel import in_parallel
+from sash.engine.state.calendar import Calendar
 from sash.engine.state.keyed_rows import Index, KeyedRows, Segments, matches
 from sash.engine.state.live_combinations import LiveCombinations
 from sash.language.expressions import Expression, columns_of
@@ -145,8 +146,7 @@ class MultiJoin(Operator):
         indexes = in_parallel(indexing, worthwhile=busy)
         before = [kept.segments for kept in self._kept]
         terms = [self._term(i, new, indexes[i], before) for i, new in enumerate(ready) if len(new)]
-        found = [part for parts in in_parallel(terms, worthwhile=busy) for part in parts]
-        result = self._results(found, frontier)
+        result = self._results(in_parallel(terms, worthwhile=busy), frontier)
         for i, rows in enumerate(self._kept):
             moved = rows.expire(frontier)
             if moved is not None and len(self._live):
@@ -163,7 +163,7 @@ class MultiJoin(Operator):
         new rows, those after i as they were."""
         columns = [changes.columns[c] for c in self._payload[i]]
         first = self._kept[i].add(changes.with_columns(columns), indexes)
-        numbers = np.arange(first, first + len(changes))
+        numbers = np.arange(first, first + len(changes), dtype=np.int32)
         bound = tuple(numbers if j == i else None for j in range(len(before)))
         start = _Combinations(bound, changes.begin, changes.until)
         seen = [self._kept[j].segments if j < i else before[j] for j in range(len(before))]
@@ -250,7 +250,7 @@ class MultiJoin(Operator):
         kept = self._kept[i].payload.take(numbers) if here else [None] * len(self._payload[i])
         return self._spread(i, kept)
 
-    def _results(self, found: Sequence[_Combinations], frontier: Instant) -> Changes:
+    def _results(self, found: list[list[_Combinations]], frontier: Instant) -> Changes:
         whole = _together(found, len(self.input_types))
         begun = len(whole.begin)
         if self.closes:
@@ -258,21 +258,28 @@ class MultiJoin(Operator):
         if not len(whole.begin):
             return Changes.empty(self.types)
         order = argsort_instants(whole.begin)
+        ended = None
+        if begun < len(whole.begin):
+            ended = np.arange(len(whole.begin)) >= begun if order is None else order >= begun
         if order is not None:
             whole = whole.take(order)
+            del order
+        columns = self._computed(whole)
         weights = self._weights(whole)
-        if begun < len(weights):
-            weights *= np.where((np.arange(len(weights)) if order is None else order) < begun, 1, -1)
-        return Changes(self._computed(whole), whole.begin, self._ends(whole), weights)
+        if ended is not None:
+            np.negative(weights, out=weights, where=ended)
+        return Changes(columns, whole.begin, self._ends(whole), weights)
 
     def _with_ends(self, found: _Combinations, frontier: Instant) -> _Combinations:
         """What is found, then what ends; the ends of those that end later are kept."""
-        lasting, gone = found, [self._live.pop(frontier)]
-        if len(found.begin) and int(found.until.min()) <= frontier:
-            lasting = found.take(np.flatnonzero(found.until > frontier))
-            short = found.take(np.flatnonzero(found.until <= frontier))
-            gone.append((short.until, short.bound))
-        self._live.add(lasting.until, lasting.bound)
+        gone = [self._live.pop(frontier)]
+        lasting = found.until > frontier
+        if lasting.all():
+            self._live.add(found.until, found.bound)
+        else:
+            self._live.add(found.until[lasting], tuple(part[lasting] for part in found.bound))
+            short = ~lasting
+            gone.append((found.until[short], tuple(part[short] for part in found.bound)))
         begin = np.concatenate([found.begin, *(until for until, _ in gone)])
         numbers = zip(found.bound, *(numbers for _, numbers in gone), strict=True)
         return _Combinations(tuple(map(np.concatenate, numbers)), begin, None)
@@ -282,6 +289,10 @@ class MultiJoin(Operator):
         read = frozenset().union(*map(columns_of, self.outputs)) if self.outputs else frozenset()
         columns = self._columns(found, read)
         return tuple(evaluate(e, columns, len(found.begin), self.faults) for e in self.outputs)
+
+    @property
+    def ends(self) -> tuple[Calendar, ...]:
+        return (self._live.ends,)
 
     @property
     def ends_itself(self) -> bool:
@@ -337,14 +348,24 @@ class MultiJoin(Operator):
             self._live.load(saved["live"])
 
 
-def _together(parts: Sequence[_Combinations], inputs: int) -> _Combinations:
-    """All parts one after another."""
+def _together(found: list[list[_Combinations]], inputs: int) -> _Combinations:
+    """All that was found, one after another; `found` is emptied, so as not to have all of it twice."""
+    parts = [part for term in found for part in term]
+    found.clear()
     if len(parts) == 1:
         return parts[0]
     none = np.empty(0, np.int64)
-    numbers = [np.concatenate([none, *(part.bound[i] for part in parts)]) for i in range(inputs)]
-    begin = np.concatenate([none, *(part.begin for part in parts)])
-    return _Combinations(tuple(numbers), begin, np.concatenate([none, *(part.until for part in parts)]))
+    begins, ends = [none, *(part.begin for part in parts)], [none, *(part.until for part in parts)]
+    numbers = [[none.astype(np.int32), *(part.bound[i] for part in parts)] for i in range(inputs)]
+    parts.clear()
+    return _Combinations(tuple(map(_emptied, numbers)), _emptied(begins), _emptied(ends))
+
+
+def _emptied(arrays: list[np.ndarray]) -> np.ndarray:
+    """One array of many, which are let go."""
+    whole = np.concatenate(arrays)
+    arrays.clear()
+    return whole
 
 
 def _words(values: Sequence[pa.Array], null_safe: Sequence[bool], n: int) -> np.ndarray:

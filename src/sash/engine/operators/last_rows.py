@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.kernels.counting import push_out
-from sash.engine.operator import Operator, Saved, in_order
+from sash.engine.kernels.counting import find_in_rings, push_out
+from sash.engine.kernels.ordering import merge_order
+from sash.engine.operator import Operator, Saved
 from sash.engine.ordering import by_value_within_instants
+from sash.engine.parallel import gathered_across
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.rows import Rows
 from sash.engine.state.saving import arrays_table, table_arrays
@@ -26,6 +28,10 @@ from sash.language.windows import Window
 from sash.lifetimes import FOREVER, Changes, Instant
 
 _SLACK = 4096
+_AT_ONCE = 32_768
+"""How many of the oldest rows are looked through at least when some have to go."""
+_HIGHEST = 1 << 30
+"""Row numbers up to here, and those of one step more, fit 32 bits."""
 
 
 @dataclass(eq=False)
@@ -36,20 +42,26 @@ class LastRows(Operator):
     by_value: bool
     _partitions: KeyTable = field(init=False)
     _rings: Tape = field(init=False)
-    _counts: Tape = field(init=False)
+    _held: np.ndarray = field(init=False)
     _payload: Rows = field(init=False)
     _ends: Tape = field(init=False)
-    _gone: int = 0
 
     def __post_init__(self) -> None:
         self._partitions = KeyTable([self.types[c] for c in self.window.partition])
-        self._rings = Tape(np.int64, width=self.window.rows)
-        self._counts, self._ends = Tape(np.int64), Tape(np.int64)
+        assert self.window.rows is not None
+        self._rings = Tape(np.int32, width=1 + self.window.rows)
+        self._held = np.zeros(1, np.int64)  # row numbers in the rings
         self._payload = Rows(self.types)
+        self._ends = Tape(np.int64)
 
     @property
     def ends_itself(self) -> bool:
         return self.window.length is None
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        """The row numbers in the rings, -1 where there is none."""
+        return self._rings.view()[:, 1:]
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         (changes,) = inputs
@@ -60,76 +72,92 @@ class LastRows(Operator):
         n = len(changes)
         slots = self._partitions.slots_of([changes.columns[c] for c in self.window.partition], n)
         self._rings.grow_to(len(self._partitions), -1)
-        self._counts.grow_to(len(self._partitions), 0)
         first = self._payload.append(changes.columns, n)
         length = self.window.length
         untils = np.full(n, FOREVER) if length is None else changes.begin + length
         if length is not None:
             self._ends.append(untils)
         rows, begins = np.empty(n, np.int64), np.empty(n, np.int64)
-        origin = self._payload.origin
         out = push_out(
-            slots, changes.begin, first, origin, self._ends.view(),
-            self._rings.view(), self._counts.view(), untils, rows, begins,
+            slots, changes.begin, first, self._payload.origin, self._ends.view(),
+            self._rings.view(), self._held, untils, rows, begins,
         )  # fmt: skip
         came = Changes(changes.columns, changes.begin, untils, changes.weight).filter(changes.begin < untils)
-        left = self._negations(rows[:out], begins[:out])
-        self._gone += n - int((untils > frontier).sum()) + out
-        self._forget()
-        return in_order(Changes.concat([came, left])) if len(left) else came
+        result = self._with_negations(came, rows[:out], begins[:out]) if out else came
+        self._forget(frontier)
+        return result
 
-    def _negations(self, rows: np.ndarray, begins: np.ndarray) -> Changes:
-        columns = tuple(self._payload.take(rows))
+    def _with_negations(self, came: Changes, rows: np.ndarray, begins: np.ndarray) -> Changes:
+        """What came, and rows of earlier steps that go, in time order."""
+        n = len(came)
+        order, begins = merge_order(came.begin, begins)
+        pieces, places = self._payload.located(rows)
+        places = np.concatenate([np.arange(n), places + n])[order]
+        columns = gathered_across([came.columns, *pieces], places)
         known = len(self._ends) > 0
-        untils = self._ends.view()[rows - self._payload.origin] if known else np.full(len(rows), FOREVER)
-        return Changes(columns, begins, untils, np.full(len(rows), -1))
+        ends = self._ends.view()[rows - self._payload.origin] if known else np.full(len(rows), FOREVER)
+        untils = np.concatenate([came.until, ends])[order]
+        return Changes(tuple(columns), begins, untils, np.where(order < n, 1, -1))
 
-    def _forget(self) -> None:
-        """Write the rows anew when half as many have left as stay."""
-        held = len(self._payload)
-        if 3 * self._gone <= held + _SLACK:
-            return
+    def _forget(self, frontier: Instant) -> None:
+        """Empty segments from the oldest on, as long as a quarter as many rows have left as stay."""
+        while 5 * (len(self._payload) - self.rows) > len(self._payload) + _SLACK:
+            self._empty_oldest(frontier)
+        if self._payload.end > _HIGHEST:
+            numbers = self._numbers
+            numbers[numbers >= 0] -= self._payload.origin
+            self._payload.renumber()
+            self._ends.origin = 0
+
+    def _empty_oldest(self, frontier: Instant) -> None:
+        """Move what lives in the oldest segments to the end: few rows, mostly, if partitions are alike."""
         origin, rings = self._payload.origin, self._rings.view()
-        numbers = rings[rings >= 0] - origin
-        alive = np.zeros(held, bool)
-        alive[numbers] = True
-        moved = self._payload.keep(alive)
-        rings[rings >= 0] = moved[numbers]
+        stop = self._payload.segment_end(origin + _AT_ONCE)
+        places = np.full(stop - origin, -1, np.int32)
+        find_in_rings(rings, origin, places)
         if len(self._ends):
-            self._ends.keep(alive)
-        self._gone = 0
+            ended = (self._ends.view()[: stop - origin] <= frontier) & (places >= 0)
+            rings.reshape(-1)[places[ended]] = places[ended] = -1
+            self._held[0] -= np.count_nonzero(ended)
+        rows = np.flatnonzero(places >= 0)
+        columns, ends = self._payload.take(rows + origin), self._ends.view()[rows if len(self._ends) else []]
+        self._payload.forget_before(stop)  # first, so that what is appended does not join it
+        self._ends.forget_before(stop)
+        self._ends.append(ends)
+        first = self._payload.append(columns, len(rows))
+        rings.reshape(-1)[places[rows]] = np.arange(first, first + len(rows))
 
     def contents(self, frontier: Instant) -> Changes:
-        rings = self._rings.view()
-        rows = np.sort(rings[rings >= 0])
-        untils = np.full(len(rows), FOREVER)
-        if len(self._ends):
-            untils = self._ends.view()[rows - self._payload.origin]
-            rows, untils = rows[untils > frontier], untils[untils > frontier]
+        rows, untils = self._kept()
+        lasting = untils > frontier
+        rows, untils = rows[lasting], untils[lasting]
         begins = np.full(len(rows), frontier)
         return Changes(tuple(self._payload.take(rows)), begins, untils, np.ones(len(rows), np.int64))
 
+    def _kept(self) -> tuple[np.ndarray, np.ndarray]:
+        """The row numbers in the rings, rising, and when those rows end at the latest."""
+        numbers = self._numbers
+        rows = np.sort(numbers[numbers >= 0]).astype(np.int64)
+        known = len(self._ends) > 0
+        ends = self._ends.view()[rows - self._payload.origin] if known else np.full(len(rows), FOREVER)
+        return rows, ends
+
     @property
     def rows(self) -> int:
-        return len(self._payload) - self._gone
+        return int(self._held[0])
 
     @property
     def nbytes(self) -> int:
-        tapes = (self._rings, self._counts, self._ends)
-        return self._payload.nbytes + self._partitions.nbytes + sum(tape.nbytes for tape in tapes)
+        return self._payload.nbytes + self._partitions.nbytes + self._rings.nbytes + self._ends.nbytes
 
     def save(self) -> dict[str, pa.Table]:
-        rings = self._rings.view()
-        numbers = rings[rings >= 0]
-        rows = np.sort(numbers)
+        rows, ends = self._kept()
+        rings = self._oldest_first()
         place = np.where(rings >= 0, np.searchsorted(rows, rings), -1)
         per_slot = {
-            "counts": self._counts.view(),
+            "counts": np.count_nonzero(rings >= 0, axis=1),
             **{f"ring{j}": place[:, j].copy() for j in range(rings.shape[1])},
         }
-        ends = (
-            self._ends.view()[rows - self._payload.origin] if len(self._ends) else np.full(len(rows), FOREVER)
-        )
         partitions, columns = self._partitions.all_columns(), self._payload.take(rows)
         return {
             "slots": arrays_table(per_slot),
@@ -138,15 +166,20 @@ class LastRows(Operator):
             "ends": arrays_table({"ends": ends}),
         }
 
+    def _oldest_first(self) -> np.ndarray:
+        """The row numbers in the rings from old to new, then -1 where there is none."""
+        numbers, following = self._numbers, self._rings.view()[:, :1] - 1
+        size = numbers.shape[1]
+        turned = np.take_along_axis(numbers, (following + np.arange(size)) % size, axis=1)
+        return np.take_along_axis(turned, np.argsort(turned < 0, axis=1, kind="stable"), axis=1)
+
     def load(self, saved: Saved) -> None:
         self.__post_init__()
         per_slot, ends = table_arrays(saved["slots"]), table_arrays(saved["ends"])["ends"]
-        self._counts.append(per_slot.pop("counts"))
-        self._rings.append(np.stack(list(per_slot.values()), axis=1))
-        self._partitions.slots_of(
-            [c.combine_chunks() for c in saved["partitions"].columns], len(self._counts)
-        )
+        following, rings = per_slot.pop("counts"), list(per_slot.values())
+        self._rings.append(np.stack([following % len(rings) + 1, *rings], axis=1))
+        self._held[0] = len(ends)
+        self._partitions.slots_of([c.combine_chunks() for c in saved["partitions"].columns], len(self._rings))
         self._payload.append([c.combine_chunks() for c in saved["columns"].columns], len(ends))
         if self.window.length is not None:
             self._ends.append(ends)
-        self._gone = 0

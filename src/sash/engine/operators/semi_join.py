@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from sash.engine.encoding import any_null
 from sash.engine.expressions import Faults, evaluate
-from sash.engine.kernels.ordering import argsort_instants
-from sash.engine.kernels.presence import sweep_shown
+from sash.engine.kernels.ordering import argsort_instants, is_sorted
+from sash.engine.kernels.presence import hang, sweep_shown
 from sash.engine.netting import net
 from sash.engine.operator import Operator, Saved
 from sash.engine.state.calendar import Calendar
@@ -29,10 +29,9 @@ from sash.engine.state.tape import Tape
 from sash.language.expressions import Expression
 from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
 
-_RIGHT_END = (np.int64, np.int64, np.int64)  # until, slot, weight
+_RIGHT_END = (np.int64, np.int32, np.int64)  # until, slot, weight
 _LEFT_END = (np.int64, np.int64)  # until, row
 _COUNT, _MATCHED, _HEAD = range(3)
-_OLDER, _UNTIL, _WEIGHT, _LINE = range(4)
 _UNSEEN = np.array([0, 0, -1])
 _SLACK = 4096
 
@@ -56,22 +55,24 @@ class SemiJoinRows(Operator):
     _slots: Tape = field(init=False)
     _ends: Calendar = field(init=False)
     _left_ends: Calendar = field(init=False)
+    _ended: int | None = 0  # rows before this one have ended, in order; None if they came in another
     _payload: Rows = field(init=False)
-    _lines: Tape = field(init=False)
+    _back: Tape = field(init=False)
     _row_slots: Tape = field(init=False)
-    _look_at: int = 4096
+    _untils: Tape = field(init=False)
+    _weights: Tape = field(init=False)  # empty while all are 1
+    _lines: Tape = field(init=False)  # empty if this closes
+    _look_at: int = _SLACK
     _frontier: Instant = BEGINNING
 
     def __post_init__(self) -> None:
         self._keys = KeyTable([key.type for key in self.left_keys])
         self._slots = Tape(np.int64, width=3)
         self._ends = Calendar(_RIGHT_END)
-        self._clear_rows()
-
-    def _clear_rows(self) -> None:
         self._payload = Rows(self.types)
-        self._lines, self._row_slots = Tape(np.int64, width=4), Tape(np.int64)
-        self._left_ends = Calendar(_LEFT_END)
+        self._back, self._row_slots, self._lines = (Tape(np.int32) for _ in range(3))
+        self._untils, self._weights = Tape(np.int64), Tape(np.int64)
+        self._left_ends, self._ended = Calendar(_LEFT_END), 0
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         # A key with a NULL matches nothing: for an anti-join, one more key that the right never has.
@@ -80,7 +81,7 @@ class SemiJoinRows(Operator):
         new = len(self._keys) - len(self._slots)
         self._slots.extended(new)[:] = _UNSEEN
         first = self._keep(left, slots)
-        lines = sweep_shown(
+        shown = sweep_shown(
             self.anti,
             FOREVER if self.closes else 0,
             left.begin,
@@ -89,17 +90,21 @@ class SemiJoinRows(Operator):
             right.begin,
             right_slots,
             right.weight,
-            *_ends_now(self._ends, (right.until, right_slots, right.weight), frontier),
+            *self._ends_of_right(right, right_slots, frontier),
             first,
-            self._lines.origin,
+            self._untils.origin,
             self._slots.view(),
-            self._lines.view(),
-            self._row_slots.view(),
+            *(tape.view() for tape in self._tapes),
         )
-        result = self._result(lines)
+        result = self._result(shown)
         self._frontier = frontier
         self._forget(frontier)
         return result
+
+    @property
+    def _tapes(self) -> tuple[Tape, ...]:
+        """What is kept per left row, as the kernel takes it."""
+        return self._back, self._row_slots, self._untils, self._weights, self._lines
 
     def _result(self, lines: np.ndarray) -> Changes:
         begin, until = np.ascontiguousarray(lines[:, 1]), np.ascontiguousarray(lines[:, 2])
@@ -124,66 +129,107 @@ class SemiJoinRows(Operator):
 
     def _ends_of_left(self, left: Changes, first: int, frontier: Instant) -> Ends:
         """When left rows end in this step, and which; nobody asks where ends are foreseen."""
-        rows = np.arange(first, first + len(left)) if self.closes else np.empty(0, np.int64)
-        return _ends_now(self._left_ends, (left.until if self.closes else rows, rows), frontier)
+        none, untils, origin = np.empty(0, np.int64), self._untils.view(), self._untils.origin
+        if not self.closes:
+            return none, none
+        if self._ended is None:
+            return _ends_now(self._left_ends, (left.until, np.arange(first, self._payload.end)), frontier)
+        waiting, ended = untils[self._ended - origin :], self._ended
+        if is_sorted(untils[max(0, first - origin - 1) :]):
+            stop = int(np.searchsorted(waiting, frontier, side="right"))
+            self._ended = ended + stop
+            return waiting[:stop], np.arange(ended, ended + stop)
+        self._ended = None
+        return _ends_now(self._left_ends, (waiting.copy(), np.arange(ended, self._payload.end)), frontier)
+
+    def _ends_of_right(self, right: Changes, slots: np.ndarray, frontier: Instant) -> Ends:
+        """When right rows end in this step, of which slots, and their weights."""
+        ends = right.until, slots.astype(np.int32), _slim(right.weight)
+        until, slots, weight = _ends_now(self._ends, ends, frontier)
+        return until, slots, np.ascontiguousarray(weight)
 
     def _keep(self, left: Changes, slots: np.ndarray) -> int:
         first = self._payload.append(left.columns, len(left))
-        lines = self._lines.extended(len(left))
-        lines[:, _OLDER] = lines[:, _LINE] = -1
-        lines[:, _UNTIL], lines[:, _WEIGHT] = left.until, left.weight
+        if len(self._weights) or not (left.weight == 1).all():
+            if not len(self._weights):
+                self._weights.origin = self._untils.origin
+            self._weights.grow_to(len(self._untils), 1)
+            self._weights.append(left.weight)
+        self._untils.append(left.until)
         self._row_slots.append(slots)
+        self._back.extended(len(left))
+        if not self.closes:
+            self._lines.extended(len(left))[:] = -1
         return first
 
     def _forget(self, frontier: Instant) -> None:
-        """Drop what ended at the front; look at all rows and keys when they have doubled."""
-        untils = self._lines.view()[:, _UNTIL]
+        """Drop what ended at the front; look at all rows and keys when they may have doubled."""
+        untils = self._untils.view()
         gone = 0
         while gone < len(untils) and (untils[gone : gone + _SLACK] <= frontier).all():
             gone = min(gone + _SLACK, len(untils))
         if gone:
-            first = self._lines.origin + gone
+            first = self._untils.origin + gone
             self._payload.forget_before(first)
-            self._lines.forget_before(first)
-            self._row_slots.forget_before(first)
-        if len(self._payload) + len(self._keys) < self._look_at:
-            return
-        self._rewrite(frontier)
-        self._look_at = max(4096, 2 * (len(self._payload) + len(self._keys)))
+            for tape in self._tapes:
+                tape.forget_before(first)
+        if self.rows >= self._look_at:
+            living = self._look(frontier)
+            self._look_at = max(_SLACK, 2 * living)
 
-    def _rewrite(self, frontier: Instant) -> None:
-        """Live left rows, netted, and live keys only, numbered anew."""
-        origin, lines = self._lines.origin, self._lines.view()
-        untils, weights = lines[:, _UNTIL].copy(), lines[:, _WEIGHT].copy()
-        rows = np.flatnonzero(untils > frontier)
-        if (weights[rows] < 0).any():
-            kept, sums = net(self._payload.take(rows + origin), untils[rows], weights[rows])
-            rows = rows[kept]
-            weights[rows] = sums
-        slots = self._row_slots.view()[rows]
-        alive = self._slots.view()[:, _COUNT] != 0
-        alive[slots] = True
-        live = Changes(tuple(self._payload.take(rows + origin)), untils[rows], untils[rows], weights[rows])
-        moved = self._keys.keep(alive)
-        self._slots.keep(alive)
-        ends, end_slots, gone = self._ends.entries()
-        known = moved[end_slots] >= 0
+    def _look(self, frontier: Instant) -> int:
+        """Rewrite if a third of all rows and keys are of no use; gives how many are."""
+        alive, weights = self._untils.view() > frontier, self._weights.view()
+        negatives = np.count_nonzero(weights[alive] < 0) if len(weights) else 0
+        living = int(np.count_nonzero(alive) + np.count_nonzero(self._keys_of(alive)) - 2 * negatives)
+        if 3 * living >= 2 * self.rows:
+            return living
+        if negatives:
+            self._net(alive)
+        self._rewrite(alive)
+        return self.rows
+
+    def _keys_of(self, alive: np.ndarray) -> np.ndarray:
+        """Which keys have rows on the right, or one of the given rows on the left."""
+        keys: np.ndarray = self._slots.view()[:, _COUNT] != 0
+        keys[self._row_slots.view()[alive]] = True
+        return keys
+
+    def _net(self, alive: np.ndarray) -> None:
+        """Of equal rows that end together one stays alive, with the weight of all."""
+        rows = np.flatnonzero(alive)
+        untils, weights = self._untils.view(), self._weights.view()
+        kept, sums = net(self._payload.take(rows + self._untils.origin), untils[rows], weights[rows])
+        alive[rows] = False
+        alive[rows[kept]] = True
+        weights[rows[kept]] = sums
+
+    def _rewrite(self, alive: np.ndarray) -> None:
+        """Live left rows and live keys only, numbered anew."""
+        keys = self._keys_of(alive)
+        forgotten = self._untils.origin - self._payload.origin  # segments go whole
+        self._payload.keep(np.concatenate([np.zeros(forgotten, bool), alive]))
+        for tape in self._tapes:
+            if len(tape):
+                tape.keep(alive)
+            tape.origin = 0
+        moved = self._keys.keep(keys)
+        self._slots.keep(keys)
+        self._row_slots.view()[:] = moved[self._row_slots.view()]
+        ends, slots, weights = self._ends.entries()
+        known = moved[slots] >= 0
         self._ends = Calendar(_RIGHT_END)
-        self._ends.add((ends[known], moved[end_slots][known], gone[known]))
-        self._hang(live, moved[slots])
+        self._ends.add((ends[known], moved[slots[known]].astype(np.int32), _slim(weights[known])))
+        self._hang()
 
-    def _hang(self, live: Changes, slots: np.ndarray) -> None:
-        """Keep these rows and hang them on their keys, newest first."""
-        self._clear_rows()
-        first = self._keep(live, slots)
-        if self.closes:
-            self._left_ends.add((live.until, np.arange(first, first + len(live))))
+    def _hang(self) -> None:
+        """Hang all rows on their keys, and enter their ends."""
         self._slots.view()[:, _HEAD] = -1
-        order = np.argsort(slots, kind="stable")
-        by_slot = slots[order]
-        same = by_slot[1:] == by_slot[:-1]
-        self._lines.view()[order[1:][same], _OLDER] = order[:-1][same]
-        self._slots.view()[by_slot, _HEAD] = order
+        hang(self._row_slots.view(), self._slots.view(), self._back.view())
+        self._left_ends, self._ended = Calendar(_LEFT_END), 0
+        if self.closes and not is_sorted(self._untils.view()):
+            self._ended = None
+            self._left_ends.add((self._untils.view().copy(), np.arange(len(self._untils))))
 
     @property
     def ends(self) -> tuple[Calendar, ...]:
@@ -194,12 +240,14 @@ class SemiJoinRows(Operator):
         return self.closes
 
     def contents(self, frontier: Instant) -> Changes:
-        lines, slots = self._lines.view(), self._row_slots.view()
-        matched = self._slots.view()[slots, _MATCHED] == 1
-        shown = np.flatnonzero((lines[:, _UNTIL] > frontier) & (matched != self.anti))
+        matched = self._slots.view()[self._row_slots.view(), _MATCHED] == 1
+        shown = np.flatnonzero((self._untils.view() > frontier) & (matched != self.anti))
         begin, until = np.full(len(shown), frontier), np.full(len(shown), FOREVER)
-        columns = tuple(self._payload.take(shown + self._lines.origin))
-        return Changes(columns, begin, until, lines[shown, _WEIGHT])
+        columns = tuple(self._payload.take(shown + self._untils.origin))
+        return Changes(columns, begin, until, self._weights_of(shown))
+
+    def _weights_of(self, rows: np.ndarray) -> np.ndarray:
+        return self._weights.view()[rows] if len(self._weights) else np.ones(len(rows), np.int64)
 
     @property
     def rows(self) -> int:
@@ -207,21 +255,21 @@ class SemiJoinRows(Operator):
 
     @property
     def nbytes(self) -> int:
-        tapes = self._slots.nbytes + self._lines.nbytes + self._row_slots.nbytes
+        tapes = self._slots.nbytes + sum(tape.nbytes for tape in self._tapes)
         ends = self._ends.nbytes + self._left_ends.nbytes
         return self._payload.nbytes + self._keys.nbytes + ends + tapes
 
     def save(self) -> dict[str, pa.Table]:
-        alive = np.flatnonzero(self._lines.view()[:, _UNTIL] > self._frontier)
-        lines, slots = self._lines.view()[alive], self._slots.view()
-        keys, columns = self._keys.all_columns(), self._payload.take(alive + self._lines.origin)
+        alive, slots = np.flatnonzero(self._untils.view() > self._frontier), self._slots.view()
+        keys, columns = self._keys.all_columns(), self._payload.take(alive + self._untils.origin)
         per_row = {
-            "untils": lines[:, _UNTIL].copy(),
-            "weights": lines[:, _WEIGHT].copy(),
-            "slots": self._row_slots.view()[alive],
+            "untils": self._untils.view()[alive],
+            "weights": self._weights_of(alive),
+            "slots": self._row_slots.view()[alive].astype(np.int64),
         }
         counts = {"counts": slots[:, _COUNT].copy(), "matched": slots[:, _MATCHED].copy()}
-        ends = dict(zip(("until", "slots", "weights"), self._ends.entries(), strict=True))
+        until, end_slots, weights = self._ends.entries()
+        ends = {"until": until, "slots": end_slots.astype(np.int64), "weights": np.ascontiguousarray(weights)}
         return {
             "keys": pa.table(keys, names=[str(i) for i in range(len(keys))]),
             "counts": arrays_table(counts),
@@ -236,10 +284,17 @@ class SemiJoinRows(Operator):
         none = np.full(len(counts["counts"]), -1)
         self._slots.append(np.stack([counts["counts"], counts["matched"], none], axis=1))
         self._keys.slots_of([c.combine_chunks() for c in saved["keys"].columns], len(none))
-        self._ends.add(tuple(table_arrays(saved["ends"]).values()))
+        until, end_slots, weights = table_arrays(saved["ends"]).values()
+        self._ends.add((until, end_slots.astype(np.int32), _slim(weights)))
         columns = tuple(c.combine_chunks() for c in saved["columns"].columns)
         live = Changes(columns, per_row["untils"], per_row["untils"], per_row["weights"])
-        self._hang(live, per_row["slots"])
+        self._keep(live, per_row["slots"])
+        self._hang()
+
+
+def _slim(weights: np.ndarray) -> np.ndarray:
+    """The same; 1 once for all if there is nothing else."""
+    return np.broadcast_to(np.int64(1), len(weights)) if (weights == 1).all() else weights
 
 
 def _ends_now(calendar: Calendar, coming: Ends, frontier: Instant) -> Ends:

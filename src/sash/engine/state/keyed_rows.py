@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ["Index", "KeyedRows", "Pairs", "Segments", "matches"]
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,8 @@ from sash.lifetimes import Changes, Instant
 
 _PAIRS_AT_ONCE = 1 << 20
 _SLACK = 4096
+_HIGHEST = 1 << 30
+"""Row numbers up to here, and those of one step more, fit 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,20 +59,39 @@ class Index:
 
 @dataclass(frozen=True, eq=False)
 class _Segment:
+    """Rows that came together; their lifetimes are in the indexes, and no weights mean 1 each."""
+
     first: int
-    begin: np.ndarray
-    until: np.ndarray
-    weight: np.ndarray
+    weights: np.ndarray | None
     indexes: tuple[Index, ...]
     last_end: Instant
 
     def __len__(self) -> int:
-        return len(self.begin)
+        return len(self.indexes[0].order)
 
     @staticmethod
-    def of(first: int, changes: Changes, indexes: Sequence[Index]) -> _Segment:
-        until = changes.until
-        return _Segment(first, changes.begin, until, changes.weight, tuple(indexes), int(until.max()))
+    def of(first: int, until: np.ndarray, weight: np.ndarray, indexes: Sequence[Index]) -> _Segment:
+        return _Segment(first, None if (weight == 1).all() else weight, tuple(indexes), int(until.max()))
+
+    @property
+    def begin(self) -> np.ndarray:
+        """When each row begins."""
+        return self._by_row(self.indexes[0].begins)
+
+    @property
+    def until(self) -> np.ndarray:
+        """When each row ends."""
+        return self._by_row(self.indexes[0].untils)
+
+    @property
+    def weight(self) -> np.ndarray:
+        """The weight of each row."""
+        return np.ones(len(self), np.int64) if self.weights is None else self.weights
+
+    def _by_row(self, indexed: np.ndarray) -> np.ndarray:
+        values = np.empty_like(indexed)
+        values[self.indexes[0].order] = indexed
+        return values
 
 
 Segments = tuple[_Segment, ...]
@@ -111,18 +132,17 @@ class KeyedRows:
     @property
     def nbytes(self) -> int:
         """How many bytes rows, lifetimes and indexes take."""
-        indexes = sum(
-            index.nbytes + 24 * len(segment) for segment in self._segments for index in segment.indexes
-        )
-        return self.payload.nbytes + indexes
+        indexes = sum(index.nbytes for segment in self._segments for index in segment.indexes)
+        weights = sum(segment.weights.nbytes for segment in self._segments if segment.weights is not None)
+        return self.payload.nbytes + indexes + weights
 
     def add(self, changes: Changes, indexes: Sequence[Index]) -> int:
         """Keep these rows, indexed by each key; gives the number of the first."""
         first = self.payload.append(changes.columns, len(changes))
         if not len(changes):
             return first
-        self._segments.append(_Segment.of(first, changes, indexes))
-        if not (changes.weight == 1).all():
+        self._segments.append(_Segment.of(first, changes.until, changes.weight, indexes))
+        if self._segments[-1].weights is not None:
             self.all_ones = False
             self._negatives += int(np.count_nonzero(changes.weight < 0))
         limit = 1024 + len(self) // 8
@@ -131,23 +151,26 @@ class KeyedRows:
             adjoining = before.first + len(before) == last.first
             if not adjoining or len(before) > 2 * len(last) or len(before) + len(last) > limit:
                 break
-            self._segments[-2:] = [_joined([before, last])]
+            begin, until, weight, keys = _joined([before, last])
+            both = [Index.of(words, begin, until) for words in keys]
+            self._segments[-2:] = [_Segment.of(before.first, until, weight, both)]
         return first
 
     def weights(self, rows: np.ndarray) -> np.ndarray:
         """The weights of the given rows."""
-        return self._gather(rows, [segment.weight for segment in self._segments])
+        return self._gather(rows, lambda segment: segment.weight)
 
     def untils(self, rows: np.ndarray) -> np.ndarray:
         """The ends of the given rows."""
-        return self._gather(rows, [segment.until for segment in self._segments])
+        return self._gather(rows, lambda segment: segment.until)
 
-    def _gather(self, rows: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+    def _gather(self, rows: np.ndarray, values: Callable[[_Segment], np.ndarray]) -> np.ndarray:
         out = np.empty(len(rows), np.int64)
         which = np.searchsorted([segment.first for segment in self._segments], rows, side="right") - 1
-        for k, (segment, values) in enumerate(zip(self._segments, parts, strict=True)):
+        for k, segment in enumerate(self._segments):
             here = np.flatnonzero(which == k)
-            out[here] = values[rows[here] - segment.first]
+            if len(here):
+                out[here] = values(segment)[rows[here] - segment.first]
         return out
 
     @property
@@ -167,10 +190,10 @@ class KeyedRows:
         moved = None
         self._segments = [segment for segment in self._segments if segment.last_end > frontier]
         self.payload.forget_before(self._segments[0].first if self._segments else self.payload.end)
-        if len(self.payload) >= self._look_at:
+        if len(self.payload) >= self._look_at or self.payload.end > _HIGHEST:
             dead = len(self.payload) - len(self) + 2 * self._negatives
-            dead += sum(int((segment.until <= frontier).sum()) for segment in self._segments)
-            if 2 * dead > len(self.payload):
+            dead += sum(int((segment.indexes[0].untils <= frontier).sum()) for segment in self._segments)
+            if 2 * dead > len(self.payload) or self.payload.end > _HIGHEST:
                 moved = self._rewrite(frontier)
             self._look_at = max(_SLACK, 2 * len(self.payload))
         return moved
@@ -200,9 +223,9 @@ class KeyedRows:
         return np.searchsorted(self._numbers(), rows) if len(rows) else rows
 
     def _contents(self) -> tuple[Changes, list[np.ndarray]]:
-        whole = _joined(self._segments)
         columns = tuple(self.payload.take(self._numbers()))
-        return Changes(columns, whole.begin, whole.until, whole.weight), [i.words for i in whole.indexes]
+        begin, until, weight, keys = _joined(self._segments)
+        return Changes(columns, begin, until, weight), keys
 
     def save(self) -> dict[str, pa.Table]:
         """Rows and the words of their keys; nothing if there are none."""
@@ -227,30 +250,39 @@ class KeyedRows:
 def matches(segments: Segments, asking: Index, key: int) -> Iterator[Pairs]:
     """All matches of the asking rows in the segments by their `key`-th key, in pieces of bounded size."""
     room = min(_PAIRS_AT_ONCE, 1024 + len(asking.order))
+    out, found = _room(room), 0
     for segment in segments:
         index = segment.indexes[key]
         cursor = np.zeros(1, np.int64)
-        while cursor[0] < len(asking.order):
-            out = [np.empty(room, np.int64) for _ in range(4)]
-            before = int(cursor[0])
-            count = probe(
+        while True:
+            found += probe(
                 asking.order, asking.hashes, asking.begins, asking.untils, asking.words, cursor,
                 index.bits, index.starts, index.order, index.hashes, index.begins, index.untils,
-                index.words, segment.first, *out,
+                index.words, segment.first, *(part[found:] for part in out),
             )  # fmt: skip
-            if count:
-                yield Pairs(*(part[:count] for part in out))
-            if cursor[0] == before:
+            if cursor[0] == len(asking.order):
+                break
+            if found:
+                yield Pairs(*(part[:found] for part in out))
+            else:
                 room *= 2  # a single row has more matches than there was room for
+            out, found = _room(room), 0
+    if found:
+        yield Pairs(*(part[:found] for part in out))
 
 
-def _joined(segments: Sequence[_Segment]) -> _Segment:
-    """Several segments as one, in their order."""
-    begin = np.concatenate([segment.begin for segment in segments])
-    until = np.concatenate([segment.until for segment in segments])
-    indexes = [
-        Index.of(np.concatenate([index.words for index in group]), begin, until)
+def _room(pairs: int) -> list[np.ndarray]:
+    return [np.empty(pairs, type_) for type_ in (np.int32, np.int32, np.int64, np.int64)]
+
+
+def _joined(
+    segments: Sequence[_Segment],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Lifetimes, weights and the words of each key of several segments, in their order."""
+    keys = [
+        np.concatenate([index.words for index in group])
         for group in zip(*(segment.indexes for segment in segments), strict=True)
     ]
-    whole = Changes((), begin, until, np.concatenate([segment.weight for segment in segments]))
-    return _Segment.of(segments[0].first, whole, indexes)
+    begin = np.concatenate([segment.begin for segment in segments])
+    until = np.concatenate([segment.until for segment in segments])
+    return begin, until, np.concatenate([segment.weight for segment in segments]), keys

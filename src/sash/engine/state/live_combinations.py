@@ -18,7 +18,7 @@ from sash.engine.state.saving import arrays_table, table_arrays
 from sash.lifetimes import Instant
 
 Numbers = tuple[np.ndarray, ...]
-"""Row numbers, one array per input."""
+"""Row numbers in 32 bits, one array per input."""
 
 
 class LiveCombinations:
@@ -36,43 +36,44 @@ class LiveCombinations:
         self._clear()
 
     def _clear(self) -> None:
-        self._ends = Calendar((np.int64,) * (1 + self._inputs), endless=True)
+        self.ends = Calendar((np.int64, *[np.int32] * self._inputs), endless=True)
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self.ends)
 
     @property
     def nbytes(self) -> int:
         """How many bytes they take."""
-        return self._ends.nbytes
+        return self.ends.nbytes
 
     def add(self, until: np.ndarray, numbers: Numbers) -> None:
         """Keep these."""
-        self._ends.add((until, *numbers))
+        self.ends.add((until, *numbers))
 
     def pop(self, frontier: Instant) -> tuple[np.ndarray, Numbers]:
         """Take out those that end by the frontier: their ends and rows, in no order."""
-        until, *numbers = self._ends.pop(frontier, ordered=False)
+        until, *numbers = self.ends.pop(frontier, ordered=False)
         return until, tuple(numbers)
 
     def numbers(self) -> Numbers:
         """The rows of all that live."""
-        return self._ends.entries()[1:]
+        return self.ends.entries()[1:]
 
     def renumber(self, i: int, origin: int, moved: np.ndarray) -> None:
         """Rows of input i, formerly `origin`, `origin` + 1, ..., now have the numbers `moved`."""
-        entries = list(self._ends.entries())
-        entries[1 + i] = moved[entries[1 + i] - origin]
+        entries = list(self.ends.entries())
+        entries[1 + i] = moved[entries[1 + i] - origin].astype(np.int32)
         self._clear()
-        self._ends.add(tuple(entries))
+        self.ends.add(tuple(entries))
 
     def save(self, places: Sequence[np.ndarray]) -> pa.Table:
         """All of them; `places` has the rows' numbers as they will be when loaded."""
-        until = self._ends.entries()[0]
+        until = self.ends.entries()[0]
         return arrays_table({"until": until, **{str(i): part for i, part in enumerate(places)}})
 
     def load(self, saved: pa.Table) -> None:
         """What `save` wrote."""
         self._clear()
         arrays: Mapping[str, np.ndarray] = table_arrays(saved)
-        self._ends.add(tuple(arrays.values()))
+        until, *numbers = arrays.values()
+        self.ends.add((until, *(part.astype(np.int32) for part in numbers)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = ["Rows"]
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -17,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.kernels.ordering import argsort_instants
-from sash.engine.parallel import gathered
+from sash.engine.parallel import gathered, gathered_across
 
-_SMALL = 65_536
-"""Segments are joined with their neighbours up to this many rows."""
+_LARGE = 16_384
+"""A segment of this many rows stays as it came; smaller ones are joined with their neighbours."""
 
 
 class Rows:
@@ -56,63 +57,54 @@ class Rows:
         self._starts.append(first)
         self._segments.append(tuple(columns))
         self.end += count
-        sizes = [self.end - self._starts[-1]]
         while len(self._starts) > 1:
-            before = self._starts[-1] - self._starts[-2]
-            if before > 2 * sizes[-1] or before + sizes[-1] > _SMALL:
+            before, size = self._starts[-1] - self._starts[-2], self.end - self._starts[-1]
+            if size >= _LARGE or before >= _LARGE or before > 2 * size:
                 break
             last, previous = self._segments.pop(), self._segments.pop()
             self._segments.append(tuple(pa.concat_arrays(pair) for pair in zip(previous, last, strict=True)))
             self._starts.pop()
-            sizes[-1] += before
         return first
 
     def located(self, numbers: np.ndarray) -> tuple[list[tuple[pa.Array, ...]], np.ndarray]:
         """Pieces, and the places of the given rows in them one after another, with little copying."""
-        if len(numbers):
-            first = bisect_right(self._starts, int(numbers.min())) - 1
-            last = bisect_right(self._starts, int(numbers.max())) - 1
-            stop = self._starts[last + 1] if last + 1 < len(self._starts) else self.end
-            if stop - self._starts[first] <= 4 * len(numbers):
-                return self._segments[first : last + 1], numbers - self._starts[first]
-        return [tuple(self.take(numbers))], np.arange(len(numbers))
+        if not len(numbers):
+            return [tuple(pa.array([], type_) for type_ in self._types)], numbers
+        first, last = self._segment_of(numbers.min()), self._segment_of(numbers.max())
+        if self._stop(last) - self._starts[first] <= 4 * len(numbers):
+            return self._segments[first : last + 1], numbers - self._starts[first]
+        return self._apart(numbers, first, last)
 
     def take(self, numbers: np.ndarray) -> list[pa.Array]:
         """The columns of the given rows."""
-        if not len(numbers):
-            return [pa.array([], type_) for type_ in self._types]
-        first = bisect_right(self._starts, int(numbers.min())) - 1
-        last = bisect_right(self._starts, int(numbers.max())) - 1
-        if first == last:
-            return gathered(self._segments[first], numbers - self._starts[first])
-        stop = self._starts[last + 1] if last + 1 < len(self._starts) else self.end
-        if stop - self._starts[first] <= 4 * len(numbers):
-            return self._take_across(numbers - self._starts[first], self._segments[first : last + 1])
-        return self._take_apart(numbers)
+        if len(numbers):
+            segment = self._segment_of(numbers.min())
+            if int(numbers.max()) < self._stop(segment):
+                return gathered(self._segments[segment], numbers - self._starts[segment])
+        return gathered_across(*self.located(numbers))
 
-    def _take_across(self, indices: np.ndarray, segments: list[tuple[pa.Array, ...]]) -> list[pa.Array]:
-        """One look-up over neighbouring segments; Arrow joins them first, so only where that is cheap."""
-        whole = [pa.concat_arrays([segment[i] for segment in segments]) for i in range(len(self._types))]
-        return gathered(whole, indices)
+    def _segment_of(self, number: int) -> int:
+        return bisect_right(self._starts, int(number)) - 1
 
-    def _take_apart(self, numbers: np.ndarray) -> list[pa.Array]:
-        """Segment by segment, then back into the order asked for."""
-        order = argsort_instants(numbers)
-        if order is None:
-            order = np.arange(len(numbers))
-        wanted = numbers[order]
-        cuts = np.searchsorted(wanted, self._starts[1:])
-        bounds = [0, *cuts.tolist(), len(wanted)]
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        positions = pa.array(back)
-        pieces: list[list[pa.Array]] = [[] for _ in self._types]
-        for k, (start, stop) in enumerate(pairwise(bounds)):
-            if start < stop:
-                indices = pa.array(wanted[start:stop] - self._starts[k])
-                for collected, column in zip(pieces, self._segments[k], strict=True):
-                    collected.append(column.take(indices))
-        return [pa.concat_arrays(collected).take(positions) for collected in pieces]
+    def _stop(self, segment: int) -> int:
+        return self._starts[segment + 1] if segment + 1 < len(self._starts) else self.end
+
+    def _apart(
+        self, numbers: np.ndarray, first: int, last: int
+    ) -> tuple[list[tuple[pa.Array, ...]], np.ndarray]:
+        """Rows that are few in their segments, gathered segment by segment."""
+        order = argsort_instants(numbers.astype(np.int64, copy=False))
+        wanted = numbers if order is None else numbers[order]
+        cuts = np.searchsorted(wanted, self._starts[first + 1 : last + 1])
+        pieces = [
+            tuple(gathered(self._segments[first + k], wanted[start:stop] - self._starts[first + k]))
+            for k, (start, stop) in enumerate(pairwise([0, *cuts.tolist(), len(wanted)]))
+            if start < stop
+        ]
+        places = np.arange(len(numbers))
+        if order is not None:
+            places[order] = places.copy()
+        return pieces, places
 
     def all_columns(self) -> list[pa.Array]:
         """Every row kept, in order of number."""
@@ -127,10 +119,31 @@ class Rows:
             self._segments.pop(0)
         self.origin = self._starts[0] if self._starts else self.end
 
+    def segment_end(self, row: int) -> int:
+        """The number after the last row of the segment that has this row, or of the last segment."""
+        return self._stop(self._segment_of(row))
+
+    def renumber(self) -> None:
+        """Count from 0 again."""
+        self._starts = [start - self.origin for start in self._starts]
+        self.origin, self.end = 0, self.end - self.origin
+
     def keep(self, alive: np.ndarray) -> np.ndarray:
-        """Keep only the rows marked, renumbered from 0; gives each old row's new number, or -1."""
-        moved = np.where(alive, np.cumsum(alive) - 1, -1)
-        columns = self.take(np.flatnonzero(alive) + self.origin)
+        """Keep only the rows marked, renumbered from 0; gives each old row's new number, or -1.
+
+        It goes segment by segment, and lets go of each before the next.
+        """
+        moved = np.cumsum(alive)
+        moved -= 1
+        moved[~alive] = -1
+        segments, sizes = deque(self._segments), deque(np.diff([*self._starts, self.end]).tolist())
         self.origin, self.end, self._starts, self._segments = 0, 0, [], []
-        self.append(columns, int(alive.sum()))
+        start = 0
+        while segments:
+            stop = start + sizes.popleft()
+            columns, rows = segments.popleft(), np.flatnonzero(alive[start:stop])
+            if 0 < len(rows) < stop - start:
+                columns = tuple(gathered(columns, rows))
+            self.append(columns, len(rows))
+            start = stop
         return moved
