@@ -101,8 +101,8 @@ MISTAKES = (
     Mistake(
         "an anti-join that does not let rows come back when their partner ends",
         f"{ENGINE}/kernels/presence.py",
-        "                if until > at:\n                    newer = place",
-        "                if until > at and not (anti and now == 0):\n                    newer = place",
+        "                if untils[place] > at:\n                    newer = row",
+        "                if untils[place] > at and not (anti and now == 0):\n                    newer = row",
     ),
     Mistake(
         "a group that stays when its last row has gone",
