@@ -11,7 +11,6 @@ __all__ = ["Database"]
 
 import os
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from sash.catalog.clock import KINDS, Kind, read_instant, same_kind, show_instan
 from sash.catalog.display import database_html
 from sash.catalog.edits import edit
 from sash.catalog.names import Catalog, Definition, in_use
+from sash.catalog.open_database import OpenDatabase, counted
 from sash.catalog.planning import Planned, free_name, kind_of, plan_query
 from sash.catalog.schema import stream_definition
 from sash.catalog.tables import History
@@ -38,7 +38,7 @@ from sash.session.running import Running
 from sash.session.settings import Settings
 
 
-class Database:
+class Database(OpenDatabase):
     """Streams, tables, views and continuous queries in this process; `sash.connect()` makes one."""
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -50,7 +50,6 @@ class Database:
         """What is kept for each table, by its name in lower case."""
         self.queries: dict[str, Query] = {}
         """The queries by name, oldest first."""
-        self.closed = False
         self.numbered = 0
         self.reached: dict[Kind, Instant] = dict.fromkeys(KINDS, BEGINNING)
         """How far streams that were dropped had come: what was final stays final."""
@@ -198,32 +197,10 @@ class Database:
         self.inflows.clear()
         self.tables.clear()
 
-    def check_open(self) -> None:
-        """Raise if the database was closed."""
-        if self.closed:
-            raise SashError(
-                "SASH-SESSION-006", "This database is closed.", remedy="Make a new one with sash.connect()."
-            )
-
-    def __enter__(self) -> Database:
-        self.check_open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         if self.closed:
             return "<sash database, closed>"
-        parts = [
-            (len(self.inflows), "stream", "streams"),
-            (len(self.tables), "table", "tables"),
-            (len(self.queries), "query", "queries"),
-        ]
-        counts = [f"{count} {one if count == 1 else many}" for count, one, many in parts]
-        return f"<sash database: {', '.join(counts)}>"
+        return f"<sash database: {counted(len(self.inflows), len(self.tables), len(self.queries))}>"
 
     def _repr_html_(self) -> str:
         return f"<p><b>{self!r}</b></p>" if self.closed else database_html(repr(self), self.metrics())

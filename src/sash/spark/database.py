@@ -11,7 +11,6 @@ __all__ = ["SparkDatabase"]
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sash.catalog.arguments import text_of
@@ -19,6 +18,7 @@ from sash.catalog.clock import EARLIEST, KINDS
 from sash.catalog.display import Text
 from sash.catalog.edits import edit
 from sash.catalog.names import Catalog, Definition, in_use
+from sash.catalog.open_database import OpenDatabase, counted
 from sash.catalog.planning import Planned, free_name, plan_query
 from sash.catalog.schema import stream_definition
 from sash.catalog.tables import History, insert
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class SparkDatabase:
+class SparkDatabase(OpenDatabase):
     """Streams, tables, views, sinks and continuous queries on Spark; `sash.connect(spark)` makes one."""
 
     def __init__(
@@ -62,7 +62,6 @@ class SparkDatabase:
         """The queries by name, oldest first."""
         self.handles: list[Handle] = []
         """The runs that were started here, oldest first."""
-        self.closed = False
         self._owns_session = owns_session
         self._numbered = 0
 
@@ -225,32 +224,11 @@ class SparkDatabase:
             if self._owns_session:
                 stop_session(self.spark)
 
-    def check_open(self) -> None:
-        """Raise if the database was closed."""
-        if self.closed:
-            raise SashError(
-                "SASH-SESSION-006", "This database is closed.", remedy="Make a new one with sash.connect()."
-            )
-
-    def __enter__(self) -> SparkDatabase:
-        self.check_open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         if self.closed:
             return "<sash database on Spark, closed>"
-        parts = [
-            (len(self.catalog.streams), "stream", "streams"),
-            (len(self.tables), "table", "tables"),
-            (len(self.queries), "query", "queries"),
-        ]
-        counts = [f"{count} {one if count == 1 else many}" for count, one, many in parts]
-        return f"<sash database on Spark: {', '.join(counts)}>"
+        held = counted(len(self.catalog.streams), len(self.tables), len(self.queries))
+        return f"<sash database on Spark: {held}>"
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(repr(each))}</li>" for each in [*self.queries.values(), *self.handles])
