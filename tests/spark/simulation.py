@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from sash.spark.buckets.keeper import Keeper, Task
 from sash.spark.buckets.packing import Packer
-from sash.spark.buckets.packs import Control
+from sash.spark.buckets.packs import Control, read_finished
 from sash.spark.pipelines.pipeline import Pipeline
+from sash.spark.results import in_all_columns
 
 
 class Simulation:
@@ -28,26 +29,33 @@ class Simulation:
     def step(self, rows: Mapping[str, pa.Table], *, end: bool = False) -> pa.Table:
         """One batch: each stream's rows split over the source's tasks."""
         packs: dict[int, list[pa.Buffer]] = {}
+        results: list[pa.RecordBatch] = []
         for task in range(self.tasks):
             parts = []
             for name, table in rows.items():
                 start, stop = (table.num_rows * i // self.tasks for i in (task, task + 1))
                 parts.append((name, table.slice(start, stop - start)))
-            _deal(Packer(self.pipeline).pack(parts, (0, task), Control(end=end)), packs)
+            _deal(Packer(self.pipeline).pack(parts, (0, task), Control(end=end)), packs, results)
         for stage in self.pipeline.stages:
             given: dict[int, list[pa.Buffer]] = {}
-            results = []
             for bucket, own in sorted(packs.items()):
-                batch = self.keeper.step(Task("run", stage.number, bucket, self.batch), own)
-                if stage.number == len(self.pipeline.stages):
-                    results.append(batch)
-                else:
-                    _deal(batch, given)
+                for batch in self.keeper.step(Task("run", stage.number, bucket, self.batch), own):
+                    if stage.number == len(self.pipeline.stages):
+                        results.append(batch)
+                    else:
+                        _deal(batch, given, results)
             packs = given
         self.batch += 1
-        return pa.Table.from_batches(results, self.pipeline.schema)
+        wide = [in_all_columns(batch, self.pipeline.schema) for batch in results]
+        return pa.Table.from_batches(wide, self.pipeline.schema)
 
 
-def _deal(batch: pa.RecordBatch, packs: dict[int, list[pa.Buffer]]) -> None:
+def _deal(
+    batch: pa.RecordBatch, packs: dict[int, list[pa.Buffer]], results: list[pa.RecordBatch]
+) -> None:
     for bucket, pack in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-        packs.setdefault(bucket, []).append(pack.as_buffer())
+        rows = read_finished(pack.as_buffer())
+        if rows is None:
+            packs.setdefault(bucket, []).append(pack.as_buffer())
+        else:
+            results.append(rows)

@@ -17,7 +17,7 @@ import pytest
 import sash
 from sash.errors import SashError
 from sash.spark.buckets import hosts
-from sash.spark.buckets.host import receive, send
+from sash.spark.buckets.host import receive, receive_batches, send, send_batches
 from sash.spark.buckets.keeper import Task
 from sash.spark.buckets.packing import Packer
 from sash.spark.buckets.packs import Control
@@ -44,13 +44,35 @@ def test_messages_and_buffers_arrive_as_they_were_sent() -> None:
     assert [bytes(buffer) for buffer in buffers] == [b"xy", b""]
 
 
+def test_batches_arrive_one_by_one_with_their_schemas() -> None:
+    here, there = socket.socketpair()
+    some = pa.record_batch({"a": [1, 2]})
+    sent = [some, some.slice(1), pa.record_batch({"b": ["x"]})]
+    with here, there:
+        send_batches(here, sent)
+        assert list(receive_batches(there, 3)) == sent
+
+
+def test_a_host_that_dies_while_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = socket.socketpair()
+    send_batches(here, [pa.record_batch({"a": [1]})])
+    here.close()
+    monkeypatch.setitem(hosts._connections, "path", there)
+    answer = hosts._given("path", TASK, 2)
+    assert next(answer).num_rows == 1
+    with pytest.raises(SashError) as told:
+        next(answer)
+    assert told.value.code == "SASH-SPARK-083"
+    assert "path" not in hosts._connections
+
+
 def test_a_host_that_dies_again_and_again(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: Any) -> None:
         raise EOFError
 
     monkeypatch.setattr(hosts, "_asked", gone)
     with pytest.raises(SashError) as told:
-        hosts.ask(pipeline, TASK, [])
+        list(hosts.ask(pipeline, TASK, []))
     assert told.value.code == "SASH-SPARK-083"
 
 
@@ -60,7 +82,7 @@ def test_a_bucket_that_fails_is_told_of(pipeline: Pipeline, monkeypatch: pytest.
     monkeypatch.setattr(hosts, "send", lambda *_: None)
     monkeypatch.setattr(hosts, "receive", lambda _: (("failed", trace), []))
     with pytest.raises(SashError) as told:
-        hosts.ask(pipeline, TASK, [])
+        list(hosts.ask(pipeline, TASK, []))
     assert told.value.code == "SASH-SPARK-084"
     assert "ZeroDivisionError: division by zero" in told.value.message
 
@@ -70,7 +92,7 @@ def test_a_host_that_does_not_start_is_told_of(pipeline: Pipeline, monkeypatch: 
         monkeypatch.setattr(tempfile, "tempdir", folder)
         monkeypatch.setattr(sys, "executable", "/bin/false")
         with pytest.raises(SashError) as told:
-            hosts.ask(pipeline, TASK, [])
+            list(hosts.ask(pipeline, TASK, []))
     assert told.value.code == "SASH-SPARK-085"
 
 
@@ -87,8 +109,8 @@ def test_a_host_steps_and_ends_with_its_guardian(pipeline: Pipeline) -> None:
                 time.sleep(0.05)
             rows = pa.table({"ts": [1, 2], "k": [7, 7]})
             pack = Packer(pipeline).pack([("s", rows)], (0, 0), Control(end=True)).column("pack")[0]
-            given = hosts._asked(path, pipeline, TASK, [pack.as_buffer()])
-            assert given.num_rows == 3
+            count = hosts._asked(path, pipeline, TASK, [pack.as_buffer()])
+            assert [batch.num_rows for batch in hosts._given(path, TASK, count)] == [3]
         finally:
             hosts._forget(path)
             guardian.kill()

@@ -61,7 +61,7 @@ def unpacked(made: Pipeline, batch: pa.RecordBatch | pa.Table) -> Iterator[Pack]
         for name, flow in made.stages[0].flows.items()
     }
     for pack in batch.column("pack"):
-        yield read_pack(pack.as_buffer(), flows, pa.schema([]))
+        yield read_pack(pack.as_buffer(), flows)
 
 
 def numbers(made: Pipeline, batches: list[pa.RecordBatch]) -> list[int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["check_columns", "kind_of_all"]
+__all__ = ["check_columns", "in_all_columns", "kind_of_all", "own_columns"]
 
 from collections.abc import Mapping
+
+import pyarrow as pa
 
 from sash.catalog.clock import Kind
 from sash.catalog.planning import Planned
@@ -12,6 +14,9 @@ from sash.errors import SashError
 from sash.language.types import sql_name, with_article
 
 _OWN = ("at", "change", "query")
+_QUERY = b"query"
+"""Under this a batch's schema says whose rows they are."""
+_AT_ONCE = 65_536
 
 
 def check_columns(queries: Mapping[str, Planned]) -> None:
@@ -62,3 +67,35 @@ def kind_of_all(kinds: Mapping[str, Kind]) -> Kind:
 
 def _words(kind: Kind) -> str:
     return "timestamps" if kind == "timestamp" else "plain numbers"
+
+
+def own_columns(table: pa.Table, query: str) -> list[pa.RecordBatch]:
+    """A query's rows in batches that know whose they are; not too large, so that memory is used again."""
+    table = table.replace_schema_metadata({_QUERY: query.encode()})
+    return [batch for batch in table.to_batches(max_chunksize=_AT_ONCE) if batch.num_rows]
+
+
+def in_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same rows in the columns of the whole result; those of other queries are NULL.
+
+    >>> (some,) = own_columns(pa.table({"n": [1, 2]}), "q")
+    >>> whole = pa.schema([("n", pa.int64()), ("k", pa.int8()), ("query", pa.string())])
+    >>> in_all_columns(some, whole).to_pylist()[0]
+    {'n': 1, 'k': None, 'query': 'q'}
+    """
+    if batch.schema.equals(schema):
+        return batch
+    length, whose = batch.num_rows, (batch.schema.metadata or {}).get(_QUERY, b"").decode()
+    own = dict(zip(batch.schema.names, batch.columns, strict=True))
+    empty: dict[pa.DataType, pa.Array] = {}
+    columns = []
+    for field in schema:
+        if field.name in own:
+            columns.append(own[field.name])
+        elif field.name == "query":
+            columns.append(pa.repeat(pa.scalar(whose), length))
+        else:
+            if field.type not in empty:
+                empty[field.type] = pa.nulls(length, field.type)
+            columns.append(empty[field.type])
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

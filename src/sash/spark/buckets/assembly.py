@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sash.spark.failures import telling
 from sash.spark.pipelines.pipeline import Pipeline
+from sash.spark.results import in_all_columns
 from sash.spark.types import from_spark, spark_schema, to_spark
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
 
         from sash.spark.buckets.hosts import ask
         from sash.spark.buckets.keeper import Task
+        from sash.spark.buckets.packs import read_finished
         from sash.spark.buckets.workers import settle
 
         settle()
@@ -80,10 +82,15 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
         number = int(context.getLocalProperty("streaming.sql.batchId") or 0)
         packs: dict[int, list[pa.Buffer]] = {}
         for batch in batches:
-            for bucket, pack in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-                packs.setdefault(bucket, []).append(pack.as_buffer())
+            for i, bucket in enumerate(batch.column(0).to_pylist()):
+                pack = batch.column(1)[i]
+                rows = read_finished(pack.as_buffer())
+                if rows is None:
+                    packs.setdefault(bucket, []).append(pack.as_buffer())
+                else:
+                    yield to_spark(in_all_columns(rows, pipeline.schema)) if last else batch.slice(i, 1)
         for bucket in sorted(packs):
-            given = ask(pipeline, Task(run, stage, bucket, number), packs[bucket])
-            yield to_spark(given) if last else given
+            for given in ask(pipeline, Task(run, stage, bucket, number), packs[bucket]):
+                yield to_spark(in_all_columns(given, pipeline.schema)) if last else given
 
     return step

@@ -23,9 +23,10 @@ from sash.engine.circuit import Circuit
 from sash.engine.expressions import Faults
 from sash.engine.state.saving import changes_of, changes_table
 from sash.lifetimes import BEGINNING, Changes, Instant
-from sash.spark.buckets.packing import dealt, packed
+from sash.spark.buckets.packing import dealt, finished, packed
 from sash.spark.buckets.packs import Clocks, Pack
 from sash.spark.pipelines.pipeline import Pipeline, Root, Stage
+from sash.spark.results import own_columns
 
 
 @dataclass
@@ -76,28 +77,27 @@ class Bucket:
 
     # A batch
 
-    def step(self, packs: Sequence[Pack]) -> pa.RecordBatch:
-        """Take the packs of a batch; give rows of the result, or packs for the next stage."""
+    def step(self, packs: Sequence[Pack]) -> list[pa.RecordBatch]:
+        """Take the packs of a batch; give rows of the result, query by query, or, before the last stage,
+        packs for the next one and such rows as are to go past it."""
         packs = sorted(packs, key=lambda pack: pack.order)
         self.late_rows = []
         if self.stage.number == 1:
             self._enter(packs)
         else:
             self._take(packs)
-        answers = [pack.answers for pack in packs if pack.answers is not None]
+        answers: list[pa.RecordBatch] = []
         given: dict[str, Changes] = {}
         for running in self._running:
             self._move(running)
             if running.root.is_query:
-                answers.append(self._answer(running))
+                answers.extend(self._answer(running))
             else:
                 assert running.circuit.edge is not None
                 given[running.root.name] = running.circuit.edge.take()
-        whole = pa.Table.from_batches(answers, self.pipeline.schema).combine_chunks().to_batches()
-        batch = whole[0] if whole else None
         if self.is_last:
-            return batch if batch is not None else _nothing(self.pipeline.schema)
-        return self._packs(given, batch)
+            return answers
+        return [self._packs(given), *(finished(self.number, rows) for rows in answers)]
 
     def _enter(self, packs: Sequence[Pack]) -> None:
         """Rows of streams: late ones out, the others wait; clocks move by what was seen."""
@@ -171,26 +171,16 @@ class Bucket:
         released = {name: waiting.release(frontier) for name, waiting in running.waiting.items()}
         running.circuit.step(frontier, {n: rows for n, rows in released.items() if rows is not None})
 
-    def _answer(self, running: _Running) -> pa.RecordBatch:
-        """A query's changes in the columns of the whole result."""
+    def _answer(self, running: _Running) -> list[pa.RecordBatch]:
+        """A query's changes in its own columns; `in_all_columns` adds those of the other queries."""
         table = running.circuit.output.take_changes()
         self.changes[running.root.name] += table.num_rows
-        own = dict(zip(table.column_names[:-2], table.columns[:-2], strict=True))
-        if len(self.pipeline.queries) > 1:
-            own["query"] = pa.repeat(pa.scalar(running.root.name), table.num_rows)
-        own["at"] = instant_column(table.column(table.num_columns - 2), self.pipeline.kind)
-        own["change"] = table.column(table.num_columns - 1)
-        schema = self.pipeline.schema
-        columns = [own.get(f.name) for f in schema]
-        arrays = [
-            pa.nulls(table.num_rows, f.type) if column is None else column
-            for f, column in zip(schema, columns, strict=True)
-        ]
-        batches = pa.Table.from_arrays(arrays, schema=schema).combine_chunks().to_batches()
-        return batches[0] if batches else _nothing(schema)
+        at = table.num_columns - 2
+        table = table.set_column(at, "at", instant_column(table.column(at), self.pipeline.kind))
+        return own_columns(table, running.root.name)
 
-    def _packs(self, given: Mapping[str, Changes], answers: pa.RecordBatch | None) -> pa.RecordBatch:
-        """Packs for every bucket of the next stage; finished answers go along with the first."""
+    def _packs(self, given: Mapping[str, Changes]) -> pa.RecordBatch:
+        """Packs for every bucket of the next stage."""
         buckets = self.pipeline.buckets
         rows: list[dict[str, Changes]] = [{} for _ in range(buckets)]
         faults = Faults()
@@ -198,10 +188,9 @@ class Bucket:
             for bucket, own in dealt(changes, self._next[name], buckets, self.number, faults):
                 rows[bucket][name] = own
         clocks: Clocks = {name: (clock.frontier, clock.idle) for name, clock in self.clocks.items()}
-        here = (self.number,)
         return packed([
-            Pack(here, own, clocks=clocks, answers=answers if bucket == self.number else None)
-            for bucket, own in enumerate(rows)
+            Pack((self.number,), own, clocks=clocks)
+            for own in rows
         ])
 
     # State
@@ -255,7 +244,3 @@ class Bucket:
             for name in running.waiting:
                 table = saved.get(f"{i}/waiting/{name}")
                 running.waiting[name] = Waiting([] if table is None else [changes_of(table)])
-
-
-def _nothing(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)

@@ -8,7 +8,7 @@ executor's Python daemon has gone.
 
 from __future__ import annotations
 
-__all__ = ["lives", "main", "receive", "send"]
+__all__ = ["lives", "main", "receive", "receive_batches", "send", "send_batches"]
 
 import gc
 import os
@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -65,6 +65,25 @@ def _exactly(connection: socket.socket, size: int) -> bytearray:
     return data
 
 
+def send_batches(connection: socket.socket, batches: Sequence[pa.RecordBatch]) -> None:
+    """One batch after another; a schema is sent where it differs from the one before."""
+    known = None
+    for batch in batches:
+        new = known is None or not batch.schema.equals(known, check_metadata=True)
+        known = batch.schema
+        send(connection, known.serialize().to_pybytes() if new else None, [batch.serialize()])
+
+
+def receive_batches(connection: socket.socket, count: int) -> Iterator[pa.RecordBatch]:
+    """What `send_batches` sent, each when it has come."""
+    schema = None
+    for _ in range(count):
+        new, (batch,) = receive(connection)
+        if new is not None:
+            schema = pa.ipc.read_schema(pa.py_buffer(new))
+        yield pa.ipc.read_record_batch(batch, schema)
+
+
 class _Host:
     def __init__(self) -> None:
         self._keepers: dict[str, Keeper] = {}
@@ -75,29 +94,30 @@ class _Host:
         with connection, suppress(EOFError, ConnectionError):
             while True:
                 message, buffers = receive(connection)
+                given: Sequence[pa.RecordBatch] | None = ()
+                answer: tuple[str, object]
                 try:
-                    answer, given = self._answer(message, buffers)
+                    given = self._answer(message, buffers)
+                    answer = ("unknown", None) if given is None else ("given", len(given))
                 except SashError as error:
-                    answer, given = ("refused", error), ()
+                    answer = "refused", error
                 except BaseException:
-                    answer, given = ("failed", traceback.format_exc()), ()
-                send(connection, answer, given)
+                    answer = "failed", traceback.format_exc()
+                send(connection, answer)
+                send_batches(connection, given or ())
 
-    def _answer(self, message: Any, buffers: Sequence[pa.Buffer]) -> tuple[object, Sequence[pa.Buffer]]:
+    def _answer(self, message: Any, buffers: Sequence[pa.Buffer]) -> Sequence[pa.RecordBatch] | None:
+        """What the bucket gives; None if the pipeline must be told first."""
         digest, pipeline, task = message
         with self._lock:
             if pipeline is not None:
                 self._keepers.setdefault(digest, Keeper(pickle.loads(pipeline)))
             keeper = self._keepers.get(digest)
             if keeper is None:
-                return "unknown", ()
+                return None
             keeper.used = time.monotonic()
             self._forget(keeper, task.run)
-        given = keeper.step(task, buffers)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, given.schema) as writer:
-            writer.write_batch(given)
-        return "given", (sink.getvalue(),)
+        return keeper.step(task, buffers)
 
     def _forget(self, current: Keeper, run: str) -> None:
         """Leave nothing behind of queries that were started again, or have long been silent.

@@ -14,13 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import pyarrow as pa
 
 from sash.errors import SashError
-from sash.spark.buckets.host import lives, receive, send
+from sash.spark.buckets.host import lives, receive, receive_batches, send
 from sash.spark.buckets.keeper import Task
 from sash.spark.pipelines.pipeline import Pipeline
 
@@ -30,42 +30,60 @@ _START_SECONDS = 180.0
 _connections: dict[str, socket.socket] = {}
 
 
-def ask(pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> pa.RecordBatch:
-    """Let the host that keeps a bucket take a batch; give what the bucket gives.
+def ask(pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
+    """Let the host that keeps a bucket take a batch; give what the bucket gives, as it comes.
 
     A host that died is started again, and makes the bucket anew from disk.
     """
     path = _socket_path(task.bucket % pipeline.partitions % pipeline.hosts)
     for attempt in range(3):
         try:
-            return _asked(path, pipeline, task, packs)
+            count = _asked(path, pipeline, task, packs)
         except (EOFError, ConnectionError) as error:
             _forget(path)
             if attempt == 2:
-                raise SashError(
-                    "SASH-SPARK-083",
-                    f"The process that keeps bucket {task.bucket} died again and again.",
-                    remedy="Look whether the node has memory enough for the windows: explain() tells what "
-                    "they hold.",
-                ) from error
-    raise AssertionError("unreachable")
+                raise _died(task, "died again and again") from error
+        else:
+            yield from _given(path, task, count)
+            return
 
 
-def _asked(path: str, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> pa.RecordBatch:
+def _asked(path: str, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> int:
+    """Of how many batches the answer is; they follow."""
     connection = _connection(path)
     send(connection, (pipeline.digest, None, task), packs)
-    answer, given = receive(connection)
-    if answer == "unknown":
+    (what, about), _ = receive(connection)
+    if what == "unknown":
         send(connection, (pipeline.digest, pickle.dumps(pipeline), task), packs)
-        answer, given = receive(connection)
-    if answer == "given":
-        with pa.ipc.open_stream(given[0]) as reader:
-            return reader.read_next_batch()
-    what, reason = answer
-    raise reason if what == "refused" else SashError(
+        (what, about), _ = receive(connection)
+    if what == "given":
+        return int(about)
+    raise about if what == "refused" else SashError(
         "SASH-SPARK-084",
-        f"Bucket {task.bucket} of stage {task.stage} failed in batch {task.batch}: {_last_line(reason)}.",
-        remedy="Nothing is lost: the batch is played again at the next start. Please report it.\n" + reason,
+        f"Bucket {task.bucket} of stage {task.stage} failed in batch {task.batch}: {_last_line(about)}.",
+        remedy="Nothing is lost: the batch is played again at the next start. Please report it.\n" + about,
+    )
+
+
+def _given(path: str, task: Task, count: int) -> Iterator[pa.RecordBatch]:
+    """The batches of an answer. Once some are passed on there is no second try: the task is for Spark to
+    play again."""
+    whole = False
+    try:
+        yield from receive_batches(_connections[path], count)
+        whole = True
+    except (EOFError, ConnectionError) as error:
+        raise _died(task, "died while it answered") from error
+    finally:
+        if not whole:
+            _forget(path)
+
+
+def _died(task: Task, how: str) -> SashError:
+    return SashError(
+        "SASH-SPARK-083",
+        f"The process that keeps bucket {task.bucket} {how}.",
+        remedy="Look whether the node has memory enough for the windows: explain() tells what they hold.",
     )
 
 

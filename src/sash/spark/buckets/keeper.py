@@ -78,7 +78,7 @@ class Keeper:
         """Where a bucket's files are."""
         return BucketFiles(Path(self._pipeline.checkpoint) / "sash" / "state" / f"{stage}-{bucket}")
 
-    def step(self, task: Task, data: Sequence[pa.Buffer]) -> pa.RecordBatch:
+    def step(self, task: Task, data: Sequence[pa.Buffer]) -> list[pa.RecordBatch]:
         """Let a bucket take a batch, durably; give what it gives."""
         with self._lock:
             if task.place not in self._kept:
@@ -99,7 +99,7 @@ class Keeper:
         return Bucket(self._pipeline, self._pipeline.stages[task.stage - 1], task.bucket)
 
     def _pack(self, data: pa.Buffer, stage: int) -> Pack:
-        return read_pack(data, self._pipeline.stages[stage - 1].schemas, self._pipeline.schema)
+        return read_pack(data, self._pipeline.stages[stage - 1].schemas)
 
     def _stand_before(self, kept: _Kept, task: Task, files: BucketFiles) -> None:
         """Make the bucket stand where the batch starts."""

@@ -4,11 +4,14 @@ A pack holds what one task has for one bucket: rows by flow, what it saw of each
 source knows of time. As bytes it is a JSON header after its length, then Arrow record batches back
 to back, compressed: they are shuffled once and may stay in a log for long. Every task sends a pack to
 every bucket, with rows or without, so that all buckets see the same time.
+
+Rows of queries that end in an earlier stage go the same way, past the buckets: a header of no length,
+then an Arrow stream.
 """
 
 from __future__ import annotations
 
-__all__ = ["Clocks", "Control", "Pack", "Seen", "read_pack", "write_pack"]
+__all__ = ["Clocks", "Control", "Pack", "Seen", "read_finished", "read_pack", "write_finished", "write_pack"]
 
 import json
 import struct
@@ -64,8 +67,6 @@ class Pack:
     seen: Mapping[str, Seen] = field(default_factory=dict)
     control: Control = Control()
     clocks: Clocks | None = None
-    answers: pa.RecordBatch | None = None
-    """Rows of queries that ended in an earlier stage, on their way out."""
     faults: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -79,8 +80,6 @@ def write_pack(pack: Pack) -> bytes:
             time = _time_column(changes) if plain else None
             flows[name] = [len(raw), plain, time]
             raw.append(_batch(changes, plain, time).serialize())
-    if pack.answers is not None:
-        raw.append(pack.answers.serialize())
     bodies = [_CODEC.compress(body) if body.size >= _WORTHWHILE else body for body in raw]
     header: dict[str, Any] = {
         "order": pack.order,
@@ -88,7 +87,6 @@ def write_pack(pack: Pack) -> bytes:
         "seen": {name: [one.rows, one.greatest, one.malformed] for name, one in pack.seen.items()},
         "control": [sorted(pack.control.idle), pack.control.end, pack.control.now],
         "clocks": pack.clocks,
-        "answers": pack.answers is not None,
         "sizes": [(body.size, whole.size) for body, whole in zip(bodies, raw, strict=True)],
         "faults": dict(pack.faults),
     }
@@ -97,12 +95,34 @@ def write_pack(pack: Pack) -> bytes:
     return b"".join([_LENGTH.pack(len(text)), text, *bodies])
 
 
-def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema], answers: pa.Schema) -> Pack:
-    """What `write_pack` wrote; the schemas of flows and answers are known to both sides.
+def write_finished(rows: pa.RecordBatch) -> bytes:
+    """Rows of a query that has ended, on their way out."""
+    sink = pa.BufferOutputStream()
+    sink.write(_LENGTH.pack(0))
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return bytes(sink.getvalue())
+
+
+def read_finished(data: pa.Buffer) -> pa.RecordBatch | None:
+    """What `write_finished` wrote; None if it is a pack.
+
+    >>> rows = pa.record_batch({"n": [1]})
+    >>> read_finished(pa.py_buffer(write_finished(rows))) == rows
+    True
+    >>> read_finished(pa.py_buffer(write_pack(Pack((0,))))) is None
+    True
+    """
+    (length,) = _LENGTH.unpack(data[: _LENGTH.size])
+    return None if length else pa.ipc.open_stream(data.slice(_LENGTH.size)).read_next_batch()
+
+
+def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema]) -> Pack:
+    """What `write_pack` wrote; the schemas of flows are known to both sides.
 
     >>> some = Changes((pa.array(["a"]),), np.array([3]), np.array([FOREVER]), np.array([1]))
     >>> data = write_pack(Pack((0,), {"f": some}, {"s": Seen(1, 3)}))
-    >>> pack = read_pack(pa.py_buffer(data), {"f": pa.schema([("c", pa.string())])}, pa.schema([]))
+    >>> pack = read_pack(pa.py_buffer(data), {"f": pa.schema([("c", pa.string())])})
     >>> pack.rows["f"].begin.tolist(), pack.seen["s"].greatest
     ([3], 3)
     """
@@ -122,7 +142,6 @@ def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema], answers: pa.Schem
         {name: Seen(*one) for name, one in header["seen"].items()},
         Control(frozenset(idle), end, now),
         None if clocks is None else {name: (reached, quiet) for name, (reached, quiet) in clocks.items()},
-        pa.ipc.read_record_batch(bodies[-1], answers) if header["answers"] else None,
         header["faults"],
     )
 
