@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -322,6 +323,7 @@ def test_frames_are_read_to_their_end_before_time_moves_there(
     for name, rows in (("in", ROWS), ("other", hosts)):
         for start in range(0, len(rows), 4):
             write(tmp_path / name, str(start), rows[start : start + 4])
+            os.utime(tmp_path / name / f"{start}.parquet", (1_700_000_000 + start,) * 2)  # Spark reads by age
     joined = "SELECT p.ts, h.bytes FROM packets [RANGE 4] p, hosts [RANGE 4] h WHERE p.src = h.src"
     reader = spark.readStream.schema("ts bigint, src string, bytes bigint").option("maxFilesPerTrigger", 1)
     db.create_stream("packets", reader.parquet(str(tmp_path / "in")), time="ts")

@@ -35,7 +35,7 @@ from sash.spark.failpoints import failpoint
 FORMAT = 2
 _MAGIC = b"SASHSTEP"
 _HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
-_LEAST_LOG = 256 << 10
+_LEAST_LOG = 64 << 10
 """A log of fewer bytes is not worth a merge."""
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 
