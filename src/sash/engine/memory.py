@@ -1,7 +1,7 @@
 """Where Arrow's buffers lie: with the rest of the process, so that what one lets go another can use.
 
 Arrow's own pools keep freed pages per thread. The engine's arrays come from NumPy as well, and with two
-allocators each holds on to its own peak: most benchmarks take a fifth to a third more memory so.
+allocators each holds on to its own peak: benchmarks took a fifth to more than a half more memory so.
 """
 
 from __future__ import annotations

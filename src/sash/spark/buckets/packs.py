@@ -157,13 +157,13 @@ def _time_column(changes: Changes) -> int | None:
 
 
 def _batch(changes: Changes, plain: bool, time: int | None) -> pa.RecordBatch:
-    lifetimes = [changes.begin, changes.until, changes.weight][: _told(plain, time)]
+    lifetimes = [changes.begin, changes.until, changes.weight][: _lifetime_columns(plain, time)]
     arrays = [*changes.columns, *map(pa.array, lifetimes)]
     return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
 
 
 def _changes(body: pa.Buffer, schema: pa.Schema, plain: bool, time: int | None) -> Changes:
-    fields = [*schema, *_LIFETIME[: _told(plain, time)]]
+    fields = [*schema, *_LIFETIME[: _lifetime_columns(plain, time)]]
     named = pa.schema([pa.field(str(i), one.type) for i, one in enumerate(fields)])
     columns = pa.ipc.read_record_batch(body, named).columns
     width = len(schema)
@@ -176,7 +176,7 @@ def _changes(body: pa.Buffer, schema: pa.Schema, plain: bool, time: int | None) 
     return Changes(tuple(columns[:width]), *lifetimes)
 
 
-def _told(plain: bool, time: int | None) -> int:
+def _lifetime_columns(plain: bool, time: int | None) -> int:
     """How many columns say a row's lifetime and weight: plain rows begin at some time, and that is all."""
     if time is not None:
         return 0
