@@ -95,7 +95,11 @@ def start_child(
 
 
 class Reader(threading.Thread):
-    """Reads the snapshot again and again: it must be whole at every moment."""
+    """Reads the snapshot again and again: it must be whole at every moment.
+
+    It opens the file once: what is read by one footer must be there, however long the reader is kept
+    waiting. (Who opens it twice, and how many batches may come in between: `test_sinks.py`.)
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(daemon=True)
@@ -105,7 +109,8 @@ class Reader(threading.Thread):
         while not self.over:
             if (self.path / "answer.parquet").exists():
                 try:
-                    pq.read_table(self.path / "answer.parquet")
+                    with open(self.path / "answer.parquet", "rb") as file:
+                        pq.read_table(file)
                     self.reads += 1
                 except Exception as error:
                     self.failures.append(error)

@@ -6,14 +6,17 @@ The changes are hand-made: a folder with one Parquet file per batch, read as a s
 from __future__ import annotations
 
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.fs import LocalFileSystem
 
 from sash.catalog.names import Catalog
 from sash.catalog.planning import Planned, plan_query
@@ -228,6 +231,23 @@ def test_old_versions_of_a_snapshot_go(tmp_path: Path, monkeypatch: pytest.Monke
     for number in range(10):
         files.put(number, None if number % 3 else table)
     assert sorted(tmp_path.glob("_answer*")) == [tmp_path / f"_answer=id-{n}.parquet" for n in range(6, 10)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whoever_opens_a_snapshot_twice_reads_the_answer_opened_first(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    files, newest = AnswerFiles(tmp_path, "id"), tmp_path / "answer.parquet"
+    opened: list[tuple[ds.Fragment, pa.Table]] = []
+    for number in range(30):
+        rows = 100_000 if number == 13 else chance.choice([0, 1, 7, 40, chance.randrange(3000)])
+        answer = pa.table({"a": [chance.randrange(10**9) for _ in range(rows)], "b": [str(number)] * rows})
+        files.put(number, answer if number == 0 or chance.random() < 0.8 else None)
+        for fragment, expected in opened[-1:] if 13 <= number < 17 else opened[-3:]:
+            assert fragment.to_table() == expected
+        fragment = ds.ParquetFileFormat().make_fragment(str(newest), LocalFileSystem())
+        assert fragment.physical_schema.names == ["a", "b"]  # the footer is read
+        opened.append((fragment, pq.read_table(newest)))
+    assert newest.stat().st_size < 1_000_000  # the place of the large one has been used again
 
 
 def test_a_snapshot_is_rebuilt_when_a_batch_comes_again(bench: Bench) -> None:

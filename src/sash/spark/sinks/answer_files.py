@@ -2,7 +2,7 @@
 
 | file | for |
 | --- | --- |
-| `answer.parquet` | whoever opens a file once: what was opened stays what it was |
+| `answer.parquet` | everyone else: who opens it reads what it was then (`successive_parquet`) |
 | `_spark_metadata/0` | Spark, which lists first and opens later: its own file sink's log, naming a version |
 | `_answer=<checkpoint>-<batch>.parquet` | the versions: for Spark, and for a batch that comes again |
 
@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
 from sash.spark.failpoints import failpoint
+from sash.spark.sinks.successive_parquet import write_successor
 
 _BATCHES = 4
 _SECONDS = 60.0
@@ -38,7 +39,7 @@ class AnswerFiles:
 
     def __init__(self, folder: Path, id: str) -> None:
         self._folder, self._id = folder, id
-        self._log = folder / "_spark_metadata"
+        self._log, self._newest = folder / "_spark_metadata", folder / "answer.parquet"
         try:
             self._log.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -56,11 +57,12 @@ class AnswerFiles:
                 _link(self._existing(number - 1), version)
                 os.utime(version)
             else:
-                replace_file(version, lambda file: pq.write_table(answer, file))
+                before = [self._newest, *(self._version(number - back) for back in range(1, _BATCHES))]
+                replace_file(version, lambda file: write_successor(file, answer, before))
             failpoint("snapshot-written")
             self._name(version)
             failpoint("snapshot-named")
-            _link(version, self._folder / "answer.parquet")
+            _link(version, self._newest)
             self._forget(number)
         except OSError as error:
             raise _unwritable(self._folder, error) from error
