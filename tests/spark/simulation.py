@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from sash.spark.buckets.bucket_files import read_results
 from sash.spark.buckets.keeper import Keeper, Task
 from sash.spark.buckets.packing import Packer
-from sash.spark.buckets.packs import Control, read_finished
+from sash.spark.buckets.packs import Control, read_pointer
 from sash.spark.pipelines.pipeline import Pipeline
 from sash.spark.results import in_all_columns
 
@@ -54,8 +55,8 @@ def _deal(
     batch: pa.RecordBatch, packs: dict[int, list[pa.Buffer]], results: list[pa.RecordBatch]
 ) -> None:
     for bucket, pack in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-        rows = read_finished(pack.as_buffer())
-        if rows is None:
+        path = read_pointer(pack.as_buffer())
+        if path is None:
             packs.setdefault(bucket, []).append(pack.as_buffer())
         else:
-            results.append(rows)
+            results.extend(read_results(path))

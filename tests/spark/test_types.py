@@ -13,7 +13,8 @@ from pyspark.sql import types as spark_types
 
 from sash.errors import SashError
 from sash.language.expressions import Field
-from sash.spark.types import from_spark, spark_schema, stream_fields, to_spark
+from sash.spark.results import in_all_columns
+from sash.spark.types import from_spark, spark_arrow_schema, spark_schema, stream_fields
 
 STAMP = pa.timestamp("us")
 FIELDS = (
@@ -45,6 +46,10 @@ def batch(*rows: tuple[Any, ...]) -> pa.RecordBatch:
         pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), FIELDS, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema([(f.name, f.type) for f in FIELDS]))
+
+
+def to_spark(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return in_all_columns(rows, spark_arrow_schema(rows.schema))
 
 
 def test_a_schema_there_and_back_is_the_same() -> None:
@@ -95,13 +100,13 @@ def test_what_sash_has_no_type_for_is_refused_by_name() -> None:
 
 def test_a_python_stage_of_spark_takes_and_gives_every_type(spark: Any) -> None:
     """NULLs too, and a session whose zone is not UTC."""
-    fields = FIELDS
+    fields, columns = FIELDS, spark_arrow_schema(batch(ROW).schema)
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for each in batches:
             own = from_spark(each, fields)
             assert own.schema.types == [field.type for field in fields]
-            yield to_spark(own)
+            yield in_all_columns(own, columns)
 
     rows = batch(ROW, (None,) * len(FIELDS))
     before = spark.conf.get("spark.sql.session.timeZone")

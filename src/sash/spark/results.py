@@ -91,7 +91,8 @@ def in_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = []
     for field in schema:
         if field.name in own:
-            columns.append(own[field.name])
+            column = own[field.name]
+            columns.append(column if column.type == field.type else column.cast(field.type))
         elif field.name == "query":
             columns.append(pa.repeat(pa.scalar(whose), length))
         else:

@@ -7,7 +7,7 @@ is one to one; what Spark has and Sash has not (intervals, variants, ...) is ref
 
 from __future__ import annotations
 
-__all__ = ["from_spark", "spark_arrow_schema", "spark_schema", "spark_type", "stream_fields", "to_spark"]
+__all__ = ["from_spark", "spark_arrow_schema", "spark_schema", "spark_type", "stream_fields"]
 
 from collections.abc import Iterable, Sequence
 
@@ -127,17 +127,12 @@ def from_spark(batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.RecordBatch
     return _cast(batch, pa.schema([(each.name, each.type) for each in fields]))
 
 
-def to_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Columns that Sash gives, as Spark takes them: timestamps say that they are UTC.
+def spark_arrow_schema(schema: pa.Schema) -> pa.Schema:
+    """The Arrow schema in which Spark takes columns of Sash's types: timestamps say that they are UTC.
 
-    >>> to_spark(pa.record_batch([pa.array([0], pa.timestamp("us"))], ["at"])).schema.field("at").type
+    >>> spark_arrow_schema(pa.schema([("at", pa.timestamp("us"))])).field("at").type
     TimestampType(timestamp[us, tz=UTC])
     """
-    return _cast(batch, spark_arrow_schema(batch.schema))
-
-
-def spark_arrow_schema(schema: pa.Schema) -> pa.Schema:
-    """The Arrow schema in which Spark takes columns of Sash's types."""
     return pa.schema([(each.name, _with_zone(each.type)) for each in schema])
 
 

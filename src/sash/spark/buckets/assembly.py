@@ -16,7 +16,7 @@ import pyarrow as pa
 from sash.spark.failures import telling
 from sash.spark.pipelines.pipeline import Pipeline
 from sash.spark.results import in_all_columns
-from sash.spark.types import from_spark, spark_schema, to_spark
+from sash.spark.types import from_spark, spark_arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,13 +66,19 @@ def _packing(pipeline: Pipeline, stream: str) -> Callable[[Batches], Batches]:
 
 
 def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches], Batches]:
+    columns = spark_arrow_schema(pipeline.schema)
+
+    def wide(results: Batches) -> Batches:
+        return (in_all_columns(rows, columns) for rows in results)
+
     @telling
     def step(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
+        from sash.spark.buckets.bucket_files import read_results
         from sash.spark.buckets.hosts import ask
         from sash.spark.buckets.keeper import Task
-        from sash.spark.buckets.packs import read_finished
+        from sash.spark.buckets.packs import read_pointer
         from sash.spark.buckets.workers import settle
 
         settle()
@@ -84,13 +90,15 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
         for batch in batches:
             for i, bucket in enumerate(batch.column(0).to_pylist()):
                 pack = batch.column(1)[i]
-                rows = read_finished(pack.as_buffer())
-                if rows is None:
+                path = read_pointer(pack.as_buffer())
+                if path is None:
                     packs.setdefault(bucket, []).append(pack.as_buffer())
+                elif last:
+                    yield from wide(read_results(path))
                 else:
-                    yield to_spark(in_all_columns(rows, pipeline.schema)) if last else batch.slice(i, 1)
+                    yield batch.slice(i, 1)
         for bucket in sorted(packs):
-            for given in ask(pipeline, Task(run, stage, bucket, number), packs[bucket]):
-                yield to_spark(in_all_columns(given, pipeline.schema)) if last else given
+            given = ask(pipeline, Task(run, stage, bucket, number), packs[bucket])
+            yield from wide(given) if last else given
 
     return step

@@ -7,7 +7,7 @@ the packs: a batch that is played again gives the same again.
 
 from __future__ import annotations
 
-__all__ = ["Bucket"]
+__all__ = ["Bucket", "Given"]
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from sash.engine.circuit import Circuit
 from sash.engine.expressions import Faults
 from sash.engine.state.saving import changes_of, changes_table
 from sash.lifetimes import BEGINNING, Changes, Instant
-from sash.spark.buckets.packing import dealt, finished, packed
+from sash.spark.buckets.packing import dealt, packed
 from sash.spark.buckets.packs import Clocks, Pack
 from sash.spark.pipelines.pipeline import Pipeline, Root, Stage
 from sash.spark.results import own_columns
@@ -36,6 +36,16 @@ class _Running:
     root: Root
     circuit: Circuit
     waiting: dict[str, Waiting]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a bucket gives for a batch."""
+
+    answers: list[pa.RecordBatch]
+    """Rows of the result, query by query, in the columns of each query."""
+    packs: pa.RecordBatch | None = None
+    """Packs for the next stage; None from the last one."""
 
 
 class Bucket:
@@ -77,9 +87,8 @@ class Bucket:
 
     # A batch
 
-    def step(self, packs: Sequence[Pack]) -> list[pa.RecordBatch]:
-        """Take the packs of a batch; give rows of the result, query by query, or, before the last stage,
-        packs for the next one and such rows as are to go past it."""
+    def step(self, packs: Sequence[Pack]) -> Given:
+        """Take the packs of a batch; give rows of the result, and packs for the next stage."""
         packs = sorted(packs, key=lambda pack: pack.order)
         self.late_rows = []
         if self.stage.number == 1:
@@ -95,9 +104,7 @@ class Bucket:
             else:
                 assert running.circuit.edge is not None
                 given[running.root.name] = running.circuit.edge.take()
-        if self.is_last:
-            return answers
-        return [self._packs(given), *(finished(self.number, rows) for rows in answers)]
+        return Given(answers, None if self.is_last else self._packs(given))
 
     def _enter(self, packs: Sequence[Pack]) -> None:
         """Rows of streams: late ones out, the others wait; clocks move by what was seen."""
@@ -188,10 +195,7 @@ class Bucket:
             for bucket, own in dealt(changes, self._next[name], buckets, self.number, faults):
                 rows[bucket][name] = own
         clocks: Clocks = {name: (clock.frontier, clock.idle) for name, clock in self.clocks.items()}
-        return packed([
-            Pack((self.number,), own, clocks=clocks)
-            for own in rows
-        ])
+        return packed([Pack((self.number,), own, clocks=clocks) for own in rows])
 
     # State
 

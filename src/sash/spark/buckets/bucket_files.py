@@ -4,6 +4,7 @@
 | --- | --- |
 | `<batch>.step` | the packs of a batch, and the manifest as of that batch |
 | `<batch>.snapshot` | the bucket's state after that batch |
+| `<batch>.results` | rows of queries that end here, for the last stage to pick up; no part of the state |
 
 A manifest names a snapshot (or none) and the batches to play after it. Files are written beside
 their place and renamed, so they are whole or not there, and never change. A log is merged when it
@@ -13,18 +14,18 @@ the window holds. What a retained batch's manifest names is kept, everything old
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "BucketFiles", "Manifest", "unwritable"]
+__all__ = ["FORMAT", "BucketFiles", "Manifest", "read_results", "unwritable"]
 
 import errno
 import json
 import os
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -129,6 +130,27 @@ class BucketFiles:
         tables = [pa.ipc.open_stream(body).read_all() for body in bodies]
         return dict(zip(header["names"], tables, strict=True))
 
+    def write_results(self, batch: int, results: Sequence[pa.RecordBatch]) -> Path:
+        """Rows of a batch, each piece with its schema; where they are."""
+        path = self._results(batch)
+
+        def write(file: IO[bytes]) -> None:
+            for rows in results:
+                with pa.ipc.new_stream(file, rows.schema) as writer:
+                    writer.write_batch(rows)
+
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            replace_file(path, write, sync=False)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        return path
+
+    def remove_results(self, batch: int) -> None:
+        """Remove the rows of a batch that is done, if there are any."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._results(batch))
+
     def clean(self, manifest: Manifest) -> None:
         """Remove what is older than anything the manifest, the oldest retained one, names."""
         for name in os.listdir(self.folder):
@@ -150,6 +172,9 @@ class BucketFiles:
 
     def _snapshot(self, batch: int) -> Path:
         return self.folder / f"{batch}.snapshot"
+
+    def _results(self, batch: int) -> Path:
+        return self.folder / f"{batch}.results"
 
     def _write(self, path: Path, header: Mapping[str, Any], bodies: Sequence[pa.Buffer]) -> int:
         text = json.dumps({**header, "checksums": [zlib.crc32(body) for body in bodies]}).encode()
@@ -200,6 +225,16 @@ class BucketFiles:
             if zlib.crc32(bodies[-1]) != expected:
                 raise _damaged(path, "its content does not match its checksum")
         return header, bodies
+
+
+def read_results(path: str) -> Iterator[pa.RecordBatch]:
+    """What `write_results` wrote, piece by piece, as it lies in memory or on disk."""
+    try:
+        with pa.memory_map(path) as file:
+            while file.tell() < file.size():
+                yield from pa.ipc.open_stream(file)
+    except FileNotFoundError as error:
+        raise _damaged(Path(path), "it is not there") from error
 
 
 def _is_orphan(name: str, batch: int) -> bool:

@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 
 from sash.catalog.atomic_files import replace_file
 from sash.lifetimes import Changes
-from sash.spark.buckets.bucket import Bucket
+from sash.spark.buckets.bucket import Bucket, Given
 from sash.spark.buckets.bucket_files import BucketFiles, Manifest, unwritable
+from sash.spark.buckets.packing import pointer
 from sash.spark.buckets.packs import Pack, read_pack
 from sash.spark.pipelines.pipeline import Pipeline
 from sash.spark.types import spark_arrow_schema
@@ -91,9 +92,21 @@ class Keeper:
             kept.manifest = _NOWHERE  # half a step is no state to go on from
             given = kept.bucket.step([self._pack(one, task.stage) for one in data])
             self._keep_late(kept.bucket, task)
+            answer = self._answer(given, task, files)
             kept.manifest = self._record(kept, manifest, task, data, files)
             self._clean(kept, files)
-            return given
+            return answer
+
+    def _answer(self, given: Given, task: Task, files: BucketFiles) -> list[pa.RecordBatch]:
+        """What goes to Spark. Results of earlier stages than the last lie in a file until that picks them
+        up: a shuffle would copy them again and again."""
+        if given.packs is None:
+            return given.answers
+        files.remove_results(task.batch - 1)
+        if not given.answers:
+            return [given.packs]
+        path = files.write_results(task.batch, given.answers)
+        return [given.packs, pointer(task.bucket, str(path))]
 
     def _fresh(self, task: Task) -> Bucket:
         return Bucket(self._pipeline, self._pipeline.stages[task.stage - 1], task.bucket)

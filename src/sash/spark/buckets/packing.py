@@ -6,7 +6,7 @@ stages. Rows of one key go to one bucket, by a hash that is the same everywhere.
 
 from __future__ import annotations
 
-__all__ = ["PACK_SCHEMA", "Packer", "dealt", "finished", "packed"]
+__all__ = ["PACK_SCHEMA", "Packer", "dealt", "packed", "pointer"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from sash.engine.expressions import Faults, evaluate
 from sash.engine.operator import Operator, in_order
 from sash.lifetimes import FOREVER, Changes
 from sash.plan.nodes import Exchange, Node, Source
-from sash.spark.buckets.packs import Control, Pack, Seen, write_finished, write_pack
+from sash.spark.buckets.packs import Control, Pack, Seen, write_pack, write_pointer
 from sash.spark.pipelines.pipeline import Pipeline
 
 NO_CONTROL = Control()
@@ -122,9 +122,9 @@ def packed(packs: Sequence[Pack]) -> pa.RecordBatch:
     return _for_spark(range(len(packs)), [write_pack(pack) for pack in packs])
 
 
-def finished(bucket: int, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of a query that has ended as a row for Spark, which stays where it is."""
-    return _for_spark([bucket], [write_finished(rows)])
+def pointer(bucket: int, path: str) -> pa.RecordBatch:
+    """Where a bucket's results are as a row for Spark."""
+    return _for_spark([bucket], [write_pointer(path)])
 
 
 def _for_spark(buckets: Sequence[int], data: Sequence[bytes]) -> pa.RecordBatch:

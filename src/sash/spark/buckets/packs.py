@@ -11,7 +11,7 @@ then an Arrow stream.
 
 from __future__ import annotations
 
-__all__ = ["Clocks", "Control", "Pack", "Seen", "read_finished", "read_pack", "write_finished", "write_pack"]
+__all__ = ["Clocks", "Control", "Pack", "Seen", "read_pointer", "read_pack", "write_pointer", "write_pack"]
 
 import json
 import struct
@@ -95,26 +95,21 @@ def write_pack(pack: Pack) -> bytes:
     return b"".join([_LENGTH.pack(len(text)), text, *bodies])
 
 
-def write_finished(rows: pa.RecordBatch) -> bytes:
-    """Rows of a query that has ended, on their way out."""
-    sink = pa.BufferOutputStream()
-    sink.write(_LENGTH.pack(0))
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return bytes(sink.getvalue())
+def write_pointer(path: str) -> bytes:
+    """Where the rows are that go past the stages to come."""
+    return _LENGTH.pack(0) + path.encode()
 
 
-def read_finished(data: pa.Buffer) -> pa.RecordBatch | None:
-    """What `write_finished` wrote; None if it is a pack.
+def read_pointer(data: pa.Buffer) -> str | None:
+    """What `write_pointer` wrote; None if it is a pack.
 
-    >>> rows = pa.record_batch({"n": [1]})
-    >>> read_finished(pa.py_buffer(write_finished(rows))) == rows
-    True
-    >>> read_finished(pa.py_buffer(write_pack(Pack((0,))))) is None
+    >>> read_pointer(pa.py_buffer(write_pointer("/c/1-0/7.results")))
+    '/c/1-0/7.results'
+    >>> read_pointer(pa.py_buffer(write_pack(Pack((0,))))) is None
     True
     """
     (length,) = _LENGTH.unpack(data[: _LENGTH.size])
-    return None if length else pa.ipc.open_stream(data.slice(_LENGTH.size)).read_next_batch()
+    return None if length else bytes(data[_LENGTH.size :]).decode()
 
 
 def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema]) -> Pack:
