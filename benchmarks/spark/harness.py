@@ -1,10 +1,10 @@
 """How a figure on Spark is measured: all sides over the same files, in one session, by turns.
 
 A run takes the first so many triggers of the files, one file per stream and trigger, into an empty
-checkpoint and the noop sink. Everyone has a rehearsal, so that the Java machine is as warm for the
-first as for the last; then come the trials, side after side, and back again. What counts is the
-median over the triggers behind the warm-up of each run; times are Spark's own, from the progress of
-each batch.
+checkpoint and the noop sink. Everyone rehearses for as long as the slowest does, so that the Java
+machine is as warm for one as for the other; then come the trials, side after side, and back again.
+What counts is the median over the triggers behind the warm-up of each run; times are Spark's own, from
+the progress of each batch.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ SETTINGS = {
 """What every session is told besides Sash's own settings."""
 
 _MEMORY = {"spark.driver.memory": "3g"}
+_LONGEST_REHEARSAL = 45.0
 
 
 class Query(Protocol):
@@ -119,15 +120,27 @@ class Bench:
 
     def by_turns(self, files: Files | None, sides: Sequence[Side]) -> dict[str, Summary]:
         """What each side's triggers took: a rehearsal of everyone, then the trials in turn."""
-        for side in sides:
-            self._tell("rehearsal", side)
-            self._run(files, side, min(side.triggers, max(side.warm_up + 1, side.rehearsed)))
+        self._rehearse(files, sides)
         runs: dict[str, list[Run]] = {side.name: [] for side in sides}
         for trial in range(self.trials):
             for side in sides if trial % 2 == 0 else reversed(sides):
                 self._tell(f"trial {trial + 1} of {self.trials}", side)
                 runs[side.name].append(self._run(files, side, side.triggers))
         return {side.name: summary(runs[side.name], side.warm_up) for side in sides}
+
+    def _rehearse(self, files: Files | None, sides: Sequence[Side]) -> None:
+        """Let everyone run once, and then those who are fast again until all have run for as long."""
+
+        def rehearse(side: Side) -> float:
+            self._tell("rehearsal", side)
+            triggers = min(side.triggers, max(side.warm_up + 1, side.rehearsed))
+            return self._run(files, side, triggers).seconds
+
+        took = {side.name: rehearse(side) for side in sides}
+        enough = min(max(took.values()), _LONGEST_REHEARSAL)
+        for side in sides:
+            while took[side.name] < enough:
+                took[side.name] += rehearse(side)
 
     def once(self, files: Files, side: Side) -> Summary:
         """One run alone, for what is not a matter of time."""
