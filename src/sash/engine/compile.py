@@ -7,10 +7,12 @@ from __future__ import annotations
 
 __all__ = ["closing_operator_for", "operator_for", "reads"]
 
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from sash.engine.expressions import Faults, can_fault
 from sash.engine.kernels.presence import EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL, SOME
+from sash.engine.lanes import Lanes
 from sash.engine.operator import Operator
 from sash.engine.operators.aggregate import GroupAggregate
 from sash.engine.operators.counted import CountedRows
@@ -25,10 +27,11 @@ from sash.engine.operators.select import SelectRows
 from sash.engine.operators.semi_join import SemiJoinRows
 from sash.engine.operators.table_join import TableLookup
 from sash.engine.operators.to_stream import Arrivals, Departures
+from sash.engine.operators.top_groups import TopGroups
 from sash.engine.operators.topk import TopRows
 from sash.engine.operators.union import UnionAll
 from sash.engine.operators.whole_relation import WholeRelation
-from sash.language.expressions import Column, Expression
+from sash.language.expressions import AggregateCall, Column, Expression
 from sash.plan.keys import key, nets
 from sash.plan.nodes import (
     Aggregate,
@@ -40,6 +43,7 @@ from sash.plan.nodes import (
     Select,
     SemiJoin,
     SetOperation,
+    SortKey,
     TableJoin,
     TopK,
     ToStream,
@@ -64,7 +68,8 @@ def _types(node: Node) -> tuple[object, ...]:
 
 
 def reads(node: Node) -> tuple[Node, ...]:
-    """The nodes an operator takes its inputs from: a projection right above a join is part of it.
+    """The nodes an operator takes its inputs from: a projection right above a join is part of it, and so
+    is a GROUP BY below a top-k by one of its counts or sums.
 
     What is below an exchange runs elsewhere.
     """
@@ -72,6 +77,8 @@ def reads(node: Node) -> tuple[Node, ...]:
         return ()
     if isinstance(node, Project) and isinstance(node.input, Join):
         return node.input.inputs
+    if isinstance(node, TopK) and (groups := _groups_below(node)) is not None:
+        return groups.aggregate.inputs
     return node.inputs
 
 
@@ -189,7 +196,51 @@ def _(node: Aggregate, faults: Faults) -> Operator:
 @operator_for.register
 def _(node: TopK, faults: Faults) -> Operator:
     monotonic = pattern(node.input) is Pattern.MON
-    return TopRows(_types(node), node.order, node.limit, node.offset, monotonic, _replacing(node.input))
+    top = TopRows(_types(node), node.order, node.limit, node.offset, monotonic, _replacing(node.input))
+    groups = _groups_below(node)
+    if groups is None:
+        return top
+    aggregate = operator_for(groups.aggregate, faults)
+    assert isinstance(aggregate, GroupAggregate)
+    return TopGroups(_types(node), aggregate, top, groups.selected, groups.call, groups.ties)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """A GROUP BY that a top-k can be part of: which of its columns are given, and how they are ordered."""
+
+    aggregate: Aggregate
+    selected: tuple[int, ...]
+    call: AggregateCall
+    ties: tuple[SortKey, ...]
+
+
+def _groups_below(node: TopK) -> _Groups | None:
+    """The GROUP BY right below, if its lanes say which groups come first: ordered by a count or a sum of
+    integers, and then by nothing but the groups' keys."""
+    below, selected = node.input, tuple(range(len(node.schema)))
+    if isinstance(below, Project) and all(isinstance(each, Column) for each in below.expressions):
+        selected = tuple(each.index for each in below.expressions if isinstance(each, Column))
+        below = below.input
+    if not isinstance(below, Aggregate) or not below.groups or not node.order or not node.limit:
+        return None
+    lanes, keys = Lanes(below.aggregates), len(below.groups)
+    first = selected[node.order[0].index]
+    if lanes.telling is None or lanes.floats or first < keys:
+        return None
+    call = below.aggregates[first - keys]
+    ordered = {key.index for key in node.order}
+    rest = [SortKey(i, False, True) for i in range(len(selected)) if i not in ordered]
+    ties: dict[int, SortKey] = {}
+    for key_ in [*node.order[1:], *rest]:
+        column = selected[key_.index]
+        if len(ties) < keys and column >= keys and column != first:
+            return None
+        if column < keys:
+            ties.setdefault(column, replace(key_, index=column))
+    if lanes.lane_of(call) is None or len(ties) < keys:
+        return None
+    return _Groups(below, selected, call, tuple(ties.values()))
 
 
 def _replacing(node: Node) -> tuple[int, ...] | None:

@@ -128,21 +128,31 @@ class Lanes:
     @property
     def telling(self) -> np.ndarray | None:
         """The lanes that are equal exactly where a group's rows are; None if lanes cannot tell."""
+        return self.telling_of(self._aggregates)
+
+    def telling_of(self, calls: Sequence[AggregateCall]) -> np.ndarray | None:
+        """The same for rows that have some of the aggregates."""
         lanes: set[int] = set()
-        for call in self._aggregates:
-            if call.argument is None:
-                lanes.add(0)
-            elif call.function in ("min", "max"):
+        for call in calls:
+            if call.argument is not None and call.function in ("min", "max"):
                 lanes.add(self.extremes[self._extreme(call.argument, call.function == "max")].lane)
-            else:
-                feed = self._feed(call.argument, call.distinct)
-                placed = feed.part(_KIND.get(call.function, "spread"))
-                # A sum is NULL where no value is; in narrow lanes there is one in every row.
-                plain = isinstance(placed.feature, IntegerSum) and not self.wide and not call.distinct
-                if call.function != "count" and not (call.function == "sum" and plain):
-                    return None
-                lanes.add(placed.int_at)
+                continue
+            lane = self.lane_of(call)
+            if lane is None:
+                return None
+            lanes.add(lane)
         return np.array(sorted(lanes), np.int64)
+
+    def lane_of(self, call: AggregateCall) -> int | None:
+        """The lane that is an aggregate itself, a number and never NULL; None if there is none."""
+        if call.argument is None:
+            return 0
+        if call.function not in ("count", "sum"):
+            return None
+        placed = self._feed(call.argument, call.distinct).part(call.function)
+        # A sum is NULL where no value is; in narrow lanes there is one in every row.
+        plain = isinstance(placed.feature, IntegerSum) and not self.wide and not call.distinct
+        return placed.int_at if call.function == "count" or plain else None
 
     def widened(self) -> Lanes:
         """The same aggregates in wide lanes."""

@@ -54,47 +54,53 @@ class GroupAggregate(Operator):
     input_types: tuple[pa.DataType, ...]
     faults: Faults
     monotonic: bool
-    _lanes: Lanes = field(init=False)
-    _keys: StableKeys = field(init=False)
+    lanes: Lanes = field(init=False)
+    keys: StableKeys = field(init=False)
     _ends: Calendar = field(init=False)
     _distinct: list[DistinctValues | None] = field(init=False)
     _extremes: list[Extremes] = field(init=False)
-    _ints: np.ndarray = field(init=False)
+    ints: np.ndarray = field(init=False)
     _floats: np.ndarray = field(init=False)
     _latest: np.ndarray = field(init=False)
     _last: np.ndarray = field(init=False)
-    _living: np.ndarray = field(init=False)
+    living: np.ndarray = field(init=False)
     _born: bool = field(init=False, default=False)
     _mass: int = field(init=False, default=0)
     _base: int = field(init=False, default=0)
     _look_at: int = field(init=False, default=_FEW)
 
     def __post_init__(self) -> None:
-        self._lanes = Lanes(self.aggregates)
-        self._keys = StableKeys([group.type for group in self.groups])
+        self.lanes = Lanes(self.aggregates)
+        self.keys = StableKeys([group.type for group in self.groups])
         self._ends = Calendar(_END)
         self._distinct = [
-            DistinctValues(feed.argument.type) if feed.distinct else None for feed in self._lanes.feeds
+            DistinctValues(feed.argument.type) if feed.distinct else None for feed in self.lanes.feeds
         ]
         self._extremes = [
-            Extremes(feed.argument.type, feed.largest, self.monotonic) for feed in self._lanes.extremes
+            Extremes(feed.argument.type, feed.largest, self.monotonic) for feed in self.lanes.extremes
         ]
-        self._ints, self._floats = self._room(16)
+        self.ints, self._floats = self._room(16)
         self._latest, self._last = np.full(16, -1), np.zeros(16, np.int64)
-        self._living, self._mass, self._base = np.zeros(1, np.int64), 0, 0
+        self.living, self._mass, self._base = np.zeros(1, np.int64), 0, 0
         self._born, self._look_at = False, _FEW
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         born = self._born
+        return self.give(*self.take_in(inputs, frontier), born)
+
+    def take_in(self, inputs: Sequence[Changes], frontier: Instant) -> tuple[Events, Events]:
+        """What comes and what goes up to the frontier, both in time order; lanes are as they were."""
         come = self._coming(inputs, frontier)
         go = self._shaped(self._ends.pop(frontier))
+        self._mass -= int(go[2][:, 0].sum())
+        return come, go
+
+    def give(self, come: Events, go: Events, born: bool) -> Changes:
+        """Apply what `take_in` gave to the lanes; the rows that follow from it."""
         if not len(come[0]) and not len(go[0]):
             return Changes.empty(self.types)
-        self._mass -= int(go[2][:, 0].sum())
         result = self._rows(*self._states(come, go, born))
-        for extremes in self._extremes:
-            extremes.forget()
-        self._forget()
+        self.forget()
         return result
 
     def _coming(self, inputs: Sequence[Changes], frontier: Instant) -> Events:
@@ -112,14 +118,14 @@ class GroupAggregate(Operator):
             return arguments[-1][1]
 
         self._mass += int(changes.weight.sum())
-        if not self._lanes.wide:
-            fits = all(feed.carries(argument(feed.argument)) for feed in self._lanes.feeds)
+        if not self.lanes.wide:
+            fits = all(feed.carries(argument(feed.argument)) for feed in self.lanes.feeds)
             if not fits or self._mass > MOST_ROWS:
                 self._widen()
         ints, floats = self._room(n)
         ints[:, 0] = changes.weight
         extra: list[Events] = []
-        for feed, distinct in zip(self._lanes.feeds, self._distinct, strict=True):
+        for feed, distinct in zip(self.lanes.feeds, self._distinct, strict=True):
             values = argument(feed.argument)
             if distinct is None:
                 self._shrink(feed.shrinking(values))
@@ -131,9 +137,9 @@ class GroupAggregate(Operator):
                 extra.append((at, moved, *self._room(len(at))))
                 self._shrink(feed.shrinking(values))
                 feed.write(values, signs, *extra[-1][2:])
-        for feed_, extremes in zip(self._lanes.extremes, self._extremes, strict=True):
+        for feed_, extremes in zip(self.lanes.extremes, self._extremes, strict=True):
             rows = not_null(changes.with_columns([argument(feed_.argument)]), groups)
-            at, moved, by = extremes.step(*rows, self._keys.size, frontier)
+            at, moved, by = extremes.step(*rows, self.keys.size, frontier)
             if len(at):
                 extra.append((at, moved, *self._room(len(at))))
                 extra[-1][2][:, feed_.lane] = by
@@ -145,12 +151,12 @@ class GroupAggregate(Operator):
 
     def _widen(self) -> None:
         """Lay the lanes out wide, in the groups and in the ends to come."""
-        narrow, self._lanes = self._lanes, self._lanes.widened()
-        self._ints = narrow.spread_out(self._ints, self._lanes)
+        narrow, self.lanes = self.lanes, self.lanes.widened()
+        self.ints = narrow.spread_out(self.ints, self.lanes)
         until, groups, ints, floats = self._ends.entries()
         self._ends = Calendar(_END)
         if len(until):
-            self._ends.add((until, groups, narrow.spread_out(ints, self._lanes), floats))
+            self._ends.add((until, groups, narrow.spread_out(ints, self.lanes), floats))
 
     def _shrink(self, lanes: list[tuple[slice, float]]) -> None:
         """Scale float lanes down, in the groups and in the ends to come."""
@@ -166,17 +172,17 @@ class GroupAggregate(Operator):
         n = len(changes)
         if self.groups:
             columns = [evaluate(group, changes.columns, n, self.faults) for group in self.groups]
-            numbers = self._keys.numbers_of(columns, n)
+            numbers = self.keys.numbers_of(columns, n)
         else:
-            self._keys.numbers_of([], 1)
+            self.keys.numbers_of([], 1)
             numbers = np.zeros(n, np.int64)
-        size = self._keys.size
-        self._ints, self._floats = roomy(self._ints, size), roomy(self._floats, size)
+        size = self.keys.size
+        self.ints, self._floats = roomy(self.ints, size), roomy(self._floats, size)
         self._latest, self._last = roomy(self._latest, size, -1), roomy(self._last, size)
         return numbers
 
     def _room(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((n, self._lanes.ints), np.int64), np.zeros((n, self._lanes.floats))
+        return np.zeros((n, self.lanes.ints), np.int64), np.zeros((n, self.lanes.floats))
 
     def _shaped(self, ends: tuple[np.ndarray, ...]) -> Events:
         """A calendar that has nothing to give does not know of lanes."""
@@ -195,12 +201,12 @@ class GroupAggregate(Operator):
     def _states(self, come: Events, go: Events, born: bool) -> States:
         """The groups' states in time order."""
         events = len(come[0]) + len(go[0])
-        room = events + min(events, self._keys.size)
+        room = events + min(events, self.keys.size)
         whole = [np.empty(room, np.int64) for _ in range(3)]
-        lanes = np.empty((room, self._lanes.ints), np.int64), np.empty((room, self._lanes.floats))
-        sweep = sweep_groups_with_triples if self._lanes.floats else sweep_groups
+        lanes = np.empty((room, self.lanes.ints), np.int64), np.empty((room, self.lanes.floats))
+        sweep = sweep_groups_with_triples if self.lanes.floats else sweep_groups
         written = sweep(
-            *come, *go, self._ints, self._floats, self._lanes.counts, int(born),
+            *come, *go, self.ints, self._floats, self.lanes.counts, int(born),
             self._base, self._latest, *whole, *lanes,
         )  # fmt: skip
         self._base += room
@@ -212,38 +218,43 @@ class GroupAggregate(Operator):
     ) -> Changes:
         """Rows with lifetimes from one change of a group's row to the next."""
         n = len(groups)
-        telling = self._lanes.telling if self.groups else None
+        telling = self.lanes.telling if self.groups else None
         out = [np.empty(n, np.int64) for _ in range(5)]
         own = groups, at, before, ints, int(not self.groups)
         if telling is not None:
-            written = link_states(*own, ints, telling, FOREVER, *out, self._living)
+            written = link_states(*own, ints, telling, FOREVER, *out, self.living)
             linked = np.ascontiguousarray(np.take(ints, out[0][:written], axis=0).T)
             results = self._results(linked, floats[:0].T, np.ones(written, np.bool_))
         else:
             results = self._results(ints.T, floats.T, (ints[:, 0] > 0) & (before != EARLIER))
             words = (key_words if any(column.null_count for column in results) else value_words)(results, n)
-            written = link_states(*own, words, np.arange(words.shape[1]), FOREVER, *out, self._living)
+            written = link_states(*own, words, np.arange(words.shape[1]), FOREVER, *out, self.living)
             results = gathered(results, out[0][:written])
         _, owners, begin, until, weight = (part[:written] for part in out)
-        return Changes((*self._keys.columns(owners), *results), begin, until, weight)
+        return Changes((*self.keys.columns(owners), *results), begin, until, weight)
 
     def _results(self, ints: np.ndarray, floats: np.ndarray, fresh: np.ndarray) -> list[pa.Array]:
-        return self._lanes.finish(ints, floats, fresh, self.faults, self._extreme_values)
+        return self.lanes.finish(ints, floats, fresh, self.faults, self._extreme_values)
 
     def _extreme_values(self, place: int, lane: np.ndarray) -> pa.Array:
         return self._extremes[place].values(lane)
 
-    def _forget(self) -> None:
-        """Drop groups without rows, once at least half are; looked for when their number has doubled."""
-        if len(self._keys) < self._look_at or not self.groups:
+    def forget(self) -> None:
+        """Drop what is gone; to be called when no state of a step is needed any more.
+
+        Groups without rows go once at least half are; they are looked for when their number has doubled.
+        """
+        for extremes in self._extremes:
+            extremes.forget()
+        if len(self.keys) < self._look_at or not self.groups:
             return
-        known = self._keys.known()
-        alive = np.zeros(self._keys.size, np.bool_)
-        alive[known] = self._ints[known].any(axis=1)
+        known = self.keys.known()
+        alive = np.zeros(self.keys.size, np.bool_)
+        alive[known] = self.ints[known].any(axis=1)
         left = int(alive.sum())
         self._look_at = max(_FEW, 2 * left)
         if 2 * left <= len(known):
-            self._keys.keep(alive)
+            self.keys.keep(alive)
 
     @property
     def ends(self) -> tuple[Calendar, ...]:
@@ -254,38 +265,41 @@ class GroupAggregate(Operator):
         return True
 
     def contents(self, frontier: Instant) -> Changes:
-        known = self._keys.known()
-        living = known[self._ints[known, 0] != 0] if self.groups else known[: int(self._born)]
-        counted = np.zeros(len(living), np.bool_)  # faults were counted when the rows came
-        lanes = self._ints[living].T, self._floats[living].T
-        results = self._results(*lanes, counted)
+        known = self.keys.known()
+        living = known[self.ints[known, 0] != 0] if self.groups else known[: int(self._born)]
+        columns = self.columns(living, self.ints[living], self._floats[living])
         begin, until = np.full(len(living), frontier), np.full(len(living), FOREVER)
-        columns = (*self._keys.columns(living), *results)
-        return Changes(columns, begin, until, np.ones(len(living), np.int64))
+        return Changes(tuple(columns), begin, until, np.ones(len(living), np.int64))
+
+    def columns(self, groups: np.ndarray, ints: np.ndarray, floats: np.ndarray) -> list[pa.Array]:
+        """The rows of groups with the given lanes; faults were counted when they came."""
+        counted = np.zeros(len(groups), np.bool_)
+        results = self._results(np.ascontiguousarray(ints.T), np.ascontiguousarray(floats.T), counted)
+        return [*self.keys.columns(groups), *results]
 
     @property
     def rows(self) -> int:
-        return int(self._living[0]) + len(self._ends) + sum(len(values) for _, values in self._valued())
+        return int(self.living[0]) + len(self._ends) + sum(len(values) for _, values in self._valued())
 
     @property
     def nbytes(self) -> int:
-        lanes = 8 * (self._lanes.ints + self._lanes.floats)
-        per_group = (self._ints, self._floats, self._latest, self._last)
-        own = self._keys.nbytes + sum(int(part.nbytes) for part in per_group)
+        lanes = 8 * (self.lanes.ints + self.lanes.floats)
+        per_group = (self.ints, self._floats, self._latest, self._last)
+        own = self.keys.nbytes + sum(int(part.nbytes) for part in per_group)
         return own + len(self._ends) * (16 + lanes) + sum(values.nbytes for _, values in self._valued())
 
     def save(self) -> dict[str, pa.Table]:
-        known = self._keys.known()
+        known = self.keys.known()
         names = [f"key{i}" for i in range(len(self.groups))]
-        keys = dict(zip(names, self._keys.all_columns(), strict=True))
+        keys = dict(zip(names, self.keys.all_columns(), strict=True))
         until, groups, ints, floats = self._shaped(self._ends.entries())
-        lanes = arrays_table({"number": known, **_lane_columns(self._ints[known], self._floats[known])})
+        lanes = arrays_table({"number": known, **_lane_columns(self.ints[known], self._floats[known])})
         scalars = {
-            "size": [self._keys.size],
+            "size": [self.keys.size],
             "born": [self._born],
-            "living": self._living,
-            "scales": [self._lanes.scales],
-            "wide": [self._lanes.wide],
+            "living": self.living,
+            "scales": [self.lanes.scales],
+            "wide": [self.lanes.wide],
         }
         saved = {
             "groups": pa.table({**keys, **{name: lanes.column(name) for name in lanes.column_names}}),
@@ -306,33 +320,33 @@ class GroupAggregate(Operator):
         self.__post_init__()
         scalars = saved["scalars"].to_pylist()[0]
         size, self._born = scalars["size"], scalars["born"]
-        self._living[0] = scalars["living"]
+        self.living[0] = scalars["living"]
         if scalars["wide"]:
             self._widen()
-        self._lanes.restore_scales(scalars["scales"])
+        self.lanes.restore_scales(scalars["scales"])
         table = saved["groups"]
         keys = [table.column(f"key{i}").combine_chunks() for i in range(len(self.groups))]
         numbers = table.column("number").to_numpy()
         if len(numbers):
-            self._keys.restore(keys or [], numbers, size)
+            self.keys.restore(keys or [], numbers, size)
         self._numbers_of(Changes.empty(self.input_types))
-        self._ints[numbers], self._floats[numbers] = self._lanes_of(table)
-        self._mass = int(self._ints[:, 0].sum())
+        self.ints[numbers], self._floats[numbers] = self._lanes_of(table)
+        self._mass = int(self.ints[:, 0].sum())
         ends = saved["ends"]
         until, groups = (ends.column(name).to_numpy() for name in ("until", "group"))
         self._ends.add((until, groups, *self._lanes_of(ends)))
         for name, values in self._valued():
             if isinstance(values, Extremes):
-                values.load(saved, name, self._keys.size)
+                values.load(saved, name, self.keys.size)
             else:
                 values.load(saved, name)
 
     def _lanes_of(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         arrays = table_arrays(table.select([n for n in table.column_names if n[0] in "if"]))
         ints, floats = self._room(table.num_rows)
-        for i in range(self._lanes.ints):
+        for i in range(self.lanes.ints):
             ints[:, i] = arrays[f"i{i}"]
-        for i in range(self._lanes.floats):
+        for i in range(self.lanes.floats):
             floats[:, i] = arrays[f"f{i}"]
         return ints, floats
 
