@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,8 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import sash
+from sash.language.expressions import Field, Schema
+from sash.language.windows import Window
+from sash.plan.nodes import Distinct, Exchange, Node, Source, Windowed
 from sash.spark.metrics import read_metrics
 from sash.spark.pipelines.pipeline import StreamSpec, make_pipeline
+from sash.spark.pipelines.placement import place, stage_of
 
 from .plays import Play, cut_rows, net_changes, plays, said_in_process
 from .simulation import Simulation
@@ -82,3 +88,30 @@ def test_late_rows_are_kept_whole_where_asked(tmp_path: Path) -> None:
         {"ts": 6, "k": 9, "note": "e"},
     ]
     assert read_metrics(pipeline.checkpoint)["late"] == {"s": 2}
+
+
+@dataclass(frozen=True)
+class Unheard(Node):
+    """An operator that placement does not know."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        return Unheard(*inputs)
+
+
+def test_what_is_not_known_gets_all_rows_in_one_bucket() -> None:
+    packets = Source("packets", (Field("ts", pa.int64()), Field("src", pa.string())), 0)
+    recent = Windowed(packets, Window("range", length=60))
+    assert place(Unheard(recent)) == Unheard(Windowed(Exchange(packets, ()), recent.window))
+    behind = place(Unheard(Distinct(recent)))
+    assert behind.inputs == (Exchange(place(Distinct(recent)), ()),)
+    assert stage_of(place(Distinct(Unheard(recent)))) == 1

@@ -7,9 +7,9 @@ edge is a relation that changes. Columns are known by position.
 from __future__ import annotations
 
 __all__ = [
-    "Aggregate", "Distinct", "Equality", "Exchange", "Join", "Node", "Project", "Select", "SemiJoin",
-    "SetOperation", "SortKey", "Source", "TableJoin", "TableScan", "ToStream", "TopK", "Union",
-    "Windowed",
+    "Aggregate", "Distinct", "Equality", "Exchange", "Join", "Node", "Project", "Select",
+    "SemiJoin", "SetOperation", "SortKey", "Source", "TableJoin", "TableScan", "ToStream", "TopK",
+    "Union", "Windowed",
 ]  # fmt: skip
 
 import hashlib

@@ -144,12 +144,13 @@ def _keyed(node: Node, keys: Keys) -> Node | None:
                 if inside
                 else None
             )
-        case ToStream(kind="rstream", slide=None) | TopK():
-            return _over_first(node, _keyed(node.inputs[0], ())) if not keys else None
-        case ToStream():
+        case ToStream() if node.kind != "rstream" or node.slide is not None:
             return _over_first(node, _keyed(node.input, keys))
+        case TableScan():
+            return node
         case _:
-            return None
+            # All rows in one bucket suit every operator.
+            return None if keys else _over(node, [_keyed(part, ()) for part in node.inputs])
 
 
 def _first_keyed(node: Node, choices: Iterator[Keys]) -> Node | None:
@@ -193,7 +194,7 @@ def _staged(node: Node) -> Node:
         return one
     if not _worth_a_stage(node):
         single = _keyed(node, ())
-        assert single is not None, "one bucket suits every operator"
+        assert single is not None, f"{type(node).__name__}: one bucket suits every operator"
         return single
     match node:
         case TopK():
@@ -215,9 +216,11 @@ def _staged(node: Node) -> Node:
             return _staged_stream(node)
         case Windowed() if node.window.kind == "rows":
             return _behind(node, (tuple(_column(node, i) for i in node.window.partition),))
-        case _:
+        case Select() | Project() | Windowed() | TableJoin() | Union():
             children = [c if isinstance(c, TableScan) else _staged(c) for c in node.inputs]
             return node.with_inputs(children)
+        case _:
+            return _behind(node, ((),) * len(node.inputs))
 
 
 def _staged_stream(node: ToStream) -> Node:
