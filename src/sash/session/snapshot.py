@@ -110,7 +110,7 @@ def _check_header(path: Path, content: memoryview) -> None:
         raise SashError(
             "SASH-STATE-006",
             f"The snapshot '{path}' has format {version}, and this Sash reads format {FORMAT}.",
-            remedy="Load it with the newer Sash that wrote it.",
+            remedy=f"Load it with the {'newer' if version > FORMAT else 'older'} Sash that wrote it.",
         )
 
 
