@@ -10,7 +10,7 @@ import pytest
 
 import sash
 import sash.engine.operators.top_groups as top_groups
-from random_lifetimes import Life, alive_at, instants_of, play, random_lives
+from random_lifetimes import Life, alive_at, changes_of_lives, instants_of, play, random_lives
 from sash.engine.circuit import Circuit
 from sash.engine.operators.aggregate import GroupAggregate
 from sash.engine.operators.top_groups import TopGroups
@@ -139,3 +139,22 @@ def test_it_is_chosen_where_lanes_say_the_order(query: str, chosen: bool) -> Non
         db.execute("CREATE STREAM s (ts BIGINT, k BIGINT, name VARCHAR, v BIGINT) TIME ts")
         circuit = Circuit(db.query(query).optimized)
     assert ("TopGroups" in [measure.operator for measure in circuit.measure()]) == chosen
+
+
+def test_there_is_room_for_all_numbers_after_a_burst_of_groups_has_gone() -> None:
+    def made() -> TopGroups:
+        top = TopRows(ROW[:3], (SortKey(2, True, False),), 3, 0, False, None)
+        ties = (SortKey(0, False, True), SortKey(1, False, True))
+        return TopGroups(ROW[:3], aggregate(), top, (0, 1, 2), CALLS[0], ties)
+
+    burst: list[Life] = [(("a", n, 1), 1, 5, 1) for n in range(5000)]
+    later: list[Life] = [(("b", n, 1), 10 + n, 40 + n, 1) for n in range(9000)]
+    before, after = made(), made()
+    for frontier in (1, *range(100, 9000, 100)):
+        some = [life for life in [*burst, *later] if frontier - 100 < life[1] <= frontier]
+        before.step([changes_of_lives(some, INPUT)], frontier)
+    after.load(before.save())
+    size = after.aggregate.keys.size
+    assert len(after.aggregate.keys) < 2000 < size
+    assert len(after._order.words) >= size
+    assert after.contents(8900).columns[1].to_pylist() == before.contents(8900).columns[1].to_pylist()

@@ -269,6 +269,8 @@ def sweep_top(
                     _enter(row, spare, best, memo, place, words, starts, ends, data, root, child, sibling)
             elif place[row] == _BEST:
                 at = _position(row, best, memo[SIZE], words, starts, ends, data)
+                while best[at] != row:
+                    at += 1  # rows that follow one another by key may be equal, and meet at one instant
                 if at < memo[REACH]:
                     memo[DIRTY] = 1
                 if copies[row] <= 0:

@@ -162,6 +162,7 @@ class TopGroups(Operator):
         if len(keys.fresh):
             self._put(keys.fresh)
         size = keys.size
+        self._order.make_room(size)
         self._inside = roomy(self._inside, size)
         for name, array in self._per_group.items():
             self._per_group[name] = roomy(array, size)

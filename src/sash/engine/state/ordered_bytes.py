@@ -35,13 +35,17 @@ class OrderedBytes:
         """How many bytes are set aside."""
         return int(self.words.nbytes + self.starts.nbytes + self.ends.nbytes + self.data.nbytes)
 
+    def make_room(self, size: int) -> None:
+        """Room for numbers below `size`."""
+        self.words, self.starts = roomy(self.words, size), roomy(self.starts, size)
+        self.ends = roomy(self.ends, size)
+
     def put(self, numbers: np.ndarray, words: np.ndarray, offsets: np.ndarray, data: np.ndarray) -> None:
         """Keys for the given numbers; what they had before is forgotten."""
         if not len(numbers):
             return
-        size = int(numbers.max()) + 1
-        self.words, self.starts = roomy(self.words, size), roomy(self.starts, size)
-        self.ends, self.data = roomy(self.ends, size), roomy(self.data, self._used + len(data))
+        self.make_room(int(numbers.max()) + 1)
+        self.data = roomy(self.data, self._used + len(data))
         self.words[numbers] = words
         self.starts[numbers] = self._used + offsets[:-1]
         self.ends[numbers] = self._used + offsets[1:]
