@@ -239,7 +239,7 @@ def test_columns_stand_side_by_side(db: SparkDatabase, tmp_path: Path) -> None:
             "a BIGINT in query 'talkers' and a STRING",
         ),
         ("SELECT bytes AS Bytes FROM packets [RANGE 5]", "SASH-SPARK-073", "one name to Spark"),
-        ("SELECT ts AS at FROM packets [RANGE 5]", "SASH-SPARK-072", "'at'"),
+        ("SELECT ts AS query FROM packets [RANGE 5]", "SASH-SPARK-072", "'query'"),
         ("SELECT src FROM clock [RANGE 5 SECONDS]", "SASH-SPARK-074", "plain numbers"),
     ]:
         query = db.query(text, name="other")

@@ -57,7 +57,7 @@ def _define(statement: Statement, catalog: Catalog) -> None:
 
     match statement:
         case language.CreateView(definition):
-            build(definition.query, catalog, text=definition.text)  # for its errors: now, not at use
+            build(definition.query, catalog, text=definition.text, is_view=True)  # for its errors, now
             catalog.add(definition)
         case language.CreateStream(definition) | language.CreateTable(definition):
             catalog.add(definition)

@@ -138,8 +138,8 @@ class Binder:
             raise SashError(
                 "SASH-BIND-018",
                 f"There is no type {unknown if place is None else self.text[place.start : place.end]}.",
-                remedy="Use BOOLEAN, TINYINT to BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BINARY, DATE or "
-                "TIMESTAMP.",
+                remedy="Use BOOLEAN, TINYINT to BIGINT, FLOAT, DOUBLE, DECIMAL(p, s) of up to 38 digits, "
+                "STRING, BINARY, DATE or TIMESTAMP.",
                 place=place,
             ) from None
         check_typed_constant(node, target, self.text)
@@ -184,7 +184,9 @@ class Binder:
             raise self.error(
                 "SASH-BIND-006",
                 f"'{name}' takes one argument, not {len(operands)}.",
-                "Name one column, or aggregate a subquery with DISTINCT.",
+                "Name one column, or write COUNT(*)."
+                if not operands
+                else "Name one column, or aggregate a subquery with DISTINCT.",
                 node,
             )
         if operands and isinstance(operands[0], exp.Star):

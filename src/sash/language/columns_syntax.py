@@ -19,8 +19,8 @@ from sash.language.syntax import place_between
 from sash.language.types import UnknownType, arrow_type, sql_name
 
 _TYPES = (
-    "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, BINARY, DATE, TIMESTAMP, "
-    "ARRAY<...>, STRUCT<...> and MAP<...>"
+    "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s) of up to 38 digits, STRING, "
+    "BINARY, DATE, TIMESTAMP, ARRAY<...>, STRUCT<...> and MAP<...>"
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ["RelationToStream", "Sash", "SashParser", "StreamCall", "WindowClause", "place_of"]
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from sqlglot import Token, TokenType, exp
@@ -45,6 +45,19 @@ class SashParser(SparkParser):
         if self.trouble is None or index >= self.trouble[0]:
             self.trouble = (index, message)
         raise ParseError(message)
+
+    def _parse_string_as_identifier(self) -> exp.Identifier | None:
+        """A name in quotes: to Spark, that is a text."""
+        if self._curr.token_type == TokenType.STRING:
+            self.raise_error("A text cannot be a name")
+        return None
+
+    def _parse_id_var(
+        self, any_token: bool = True, tokens: Collection[TokenType] | None = None
+    ) -> exp.Expr | None:
+        if any_token and self._prev.token_type == TokenType.ALIAS:
+            self._parse_string_as_identifier()
+        return super()._parse_id_var(any_token, tokens)
 
     @property
     def reached(self) -> int:

@@ -139,7 +139,11 @@ def _summed(name: str, function: str, type_: pa.DataType) -> Resolved:
 
 
 def _not_aggregated(name: str, type_: pa.DataType) -> ArgumentMismatch:
-    return ArgumentMismatch(f"'{name}' does not take {sql_name(type_)}.", "Cast the argument to a number.")
+    return ArgumentMismatch(f"'{name}' does not take {sql_name(type_)}.", _remedy(type_))
+
+
+def _remedy(type_: pa.DataType) -> str:
+    return "Take a part of it." if pa.types.is_nested(type_) else "Cast the argument to a number."
 
 
 def describe() -> str:

@@ -334,7 +334,9 @@ def casting(target: pa.DataType | None = None) -> Rule:
         if not can_cast(types[0], wanted):
             raise ArgumentMismatch(
                 f"{sql_name(types[0])} cannot be cast to {sql_name(wanted)}.",
-                "Cast to STRING, or use a function that takes it apart.",
+                "Use a function that takes it apart."
+                if kinds.is_string(wanted)
+                else "Cast to STRING, or use a function that takes it apart.",
             )
         return Resolved("cast", types[:1], wanted)
 

@@ -137,8 +137,13 @@ def _syntax_error(trouble: tuple[int, str] | None, tokens: list[Token], text: st
     elif wanted:
         sentence = f"'{wanted[1].upper()}' is missing {where}."
         remedy = f"Put '{wanted[1].upper()}' there, or check what stands before it."
+    elif message.startswith("A text"):
+        sentence = f"{quoted} is a text, and a name is needed here."
+        remedy = f"Write names plainly or in backquotes: `{found[1:-1]}`."
     elif message.startswith(("A name", "A query", "A string")):
         sentence = f"{message}{'' if ended else f', not {quoted}'}."
+        if message.startswith("A name") and found[:1] in ("'", '"'):
+            remedy = f"Write names plainly or in backquotes: `{found[1:-1]}`."
     elif message.startswith("Expected table name"):
         sentence = f"The name of a stream, table or view is missing {where}."
     elif "number of provided arguments" in message:

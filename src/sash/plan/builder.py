@@ -21,8 +21,10 @@ from sash.plan.set_operations import set_operation
 from sash.plan.top_k import ordered_outputs
 
 
-def build(query: exp.Expr, names: Names, *, text: str) -> Node:
+def build(query: exp.Expr, names: Names, *, text: str, is_view: bool = False) -> Node:
     """The logical plan of a query over the streams, tables and views that `names` knows.
+
+    A view may have columns that are called as those of changes are, which an answer may not.
 
     >>> import pyarrow as pa
     >>> from sash.language.definitions import StreamDefinition
@@ -51,6 +53,13 @@ def build(query: exp.Expr, names: Names, *, text: str) -> Node:
                 _naming(query, field.name),
             )
         seen.add(field.name.lower())
+        if field.name.lower() in ("at", "change") and not is_view:
+            raise context.error(
+                "SASH-BIND-019",
+                f"A column of the answer is called '{field.name}', and so is one that changes have besides.",
+                f"Give it another name: SELECT {field.name} AS ...",
+                _naming(query, field.name),
+            )
     return node
 
 

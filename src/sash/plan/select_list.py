@@ -110,6 +110,13 @@ def _order_term(term: exp.Expr, items: Sequence[_Item], binder: Binder, context:
     """ORDER BY means an output column by position or by name, else an expression over the rows."""
     if isinstance(term, exp.Literal) and not term.is_string:
         return _at_position(term, items, "ORDER BY", context).bound
+    if isinstance(term, exp.Literal):
+        raise context.error(
+            "SASH-BIND-017",
+            f"ORDER BY '{term.this}' is a text, the same for every row.",
+            f"Write a column's name, plainly or in backquotes: `{term.this}`.",
+            term,
+        )
     outputs = tuple(Name(None, item.name, item.bound) for item in items)
     shown = {item.name.lower() for item in items}
     if isinstance(term, exp.Column) and not term.table and term.name.lower() in shown:

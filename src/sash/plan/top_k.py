@@ -46,6 +46,9 @@ def sort_keys(query: exp.Expr, positions: Sequence[int]) -> tuple[SortKey, ...]:
     return tuple(keys.values())
 
 
+_MOST = 2**31 - 1
+
+
 def top_k(node: Node, query: exp.Expr, order: Sequence[SortKey], context: Context) -> Node:
     """The first rows that LIMIT and OFFSET speak of."""
     limit, offset = query.args["limit"], query.args.get("offset")
@@ -60,6 +63,13 @@ def _whole_number(node: exp.Expr, word: str, least: int, context: Context) -> in
             "SASH-PLAN-005",
             f"{word} needs a whole number, {least} or more.",
             f"Write for example {word} 10.",
+            node,
+        )
+    if int(written) > _MOST:
+        raise context.error(
+            "SASH-PLAN-005",
+            f"{word} takes numbers up to {_MOST}.",
+            f"Write a smaller one; without {word} and ORDER BY the answer has all rows.",
             node,
         )
     return int(written)

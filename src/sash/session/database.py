@@ -72,7 +72,7 @@ class Database(OpenDatabase):
     def define(self, definition: Definition) -> None:
         """Give a stream, table or view its name, and streams and tables their place."""
         if isinstance(definition, ViewDefinition):
-            build(definition.query, self.catalog, text=definition.text)  # for its errors: now, not at use
+            build(definition.query, self.catalog, text=definition.text, is_view=True)  # for its errors, now
         self.catalog.add(definition)
         if isinstance(definition, StreamDefinition):
             idle = not self.settings.wait_for_empty_streams
@@ -224,8 +224,9 @@ class Database(OpenDatabase):
             case _:
                 raise SashError(
                     "SASH-SESSION-008",
-                    "Sinks, and INSERT INTO a sink, are on Spark only.",
-                    remedy="In-process, register the query with db.query(...) and read its changes().",
+                    "Sinks, and INSERT INTO with a query, are on Spark only.",
+                    remedy="In-process, register the query with db.query(...) and read its changes(); "
+                    "a table takes INSERT INTO ... VALUES.",
                 )
 
     def _edit(self, statement: language.InsertInto | language.Update | language.Delete) -> None:

@@ -96,7 +96,7 @@ class SparkDatabase(OpenDatabase):
         """Give a stream, table or view its name, and streams and tables their source."""
         self.outlets.check_free(definition.name)
         if isinstance(definition, ViewDefinition):
-            build(definition.query, self.catalog, text=definition.text)  # for its errors: now, not at use
+            build(definition.query, self.catalog, text=definition.text, is_view=True)  # for its errors, now
             self.catalog.add(definition)
         elif isinstance(definition, TableDefinition):
             history = self._filled(definition)

@@ -13,7 +13,6 @@ from sash.catalog.planning import Planned
 from sash.errors import SashError
 from sash.language.types import sql_name, with_article
 
-_OWN = ("at", "change", "query")
 _QUERY = b"query"
 """Under this a batch's schema says whose rows they are."""
 _AT_ONCE = 65_536
@@ -29,10 +28,10 @@ def check_columns(queries: Mapping[str, Planned]) -> None:
     for query, planned in queries.items():
         for field in planned.optimized.schema:
             key = field.name.lower()
-            if key in _OWN and (key != "query" or len(queries) > 1):
+            if key == "query" and len(queries) > 1:
                 raise SashError(
                     "SASH-SPARK-072",
-                    f"Query '{query}' has a column '{field.name}', and so have changes themselves.",
+                    f"Query '{query}' has a column '{field.name}', and so have changes of several queries.",
                     remedy=f"Give it another name: SELECT {field.name} AS ...",
                 )
             other = known.setdefault(key, (field.name, query, field.type))
