@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -118,3 +119,11 @@ def test_types_without_a_home_are_told() -> None:
     assert settle(pa.uint64()) is None
     assert settle(pa.time64("us")) is None
     assert settle(pa.dictionary(pa.int8(), pa.large_string())) == pa.string()
+
+
+def test_nanoseconds_are_not_dropped_in_silence() -> None:
+    stamps = [pd.Timestamp("2024-01-01 00:00:00.000001"), pd.Timestamp("2024-01-01 00:00:00.000000001")]
+    assert from_values(stamps, pa.timestamp("us")) == Misfit(2, stamps[1], pa.timestamp("ns"))
+    fitting = from_values(stamps[:1], pa.timestamp("us"))
+    assert isinstance(fitting, pa.Array)
+    assert fitting.cast(pa.int64()).to_pylist() == [1_704_067_200_000_001]

@@ -69,6 +69,10 @@ def from_values(values: Sequence[object], target: pa.DataType) -> pa.Array | Mis
     >>> from_values([1, "x"], pa.int64())
     Misfit(row=2, value='x', type=DataType(string))
     """
+    if types.is_timestamp(target):
+        for row, value in enumerate(values):
+            if getattr(value, "nanosecond", 0):  # of pandas; Arrow would drop it
+                return Misfit(row + 1, value, pa.timestamp("ns"))
     whole = _infer(values, target)
     if whole is not None and not isinstance(fitted := fit(whole, target), Misfit):
         return fitted
