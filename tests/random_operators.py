@@ -4,7 +4,9 @@ from __future__ import annotations
 
 __all__ = ["LOWEST", "OPERATORS"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
 
 from random_parts import (
     CONSTANTS,
@@ -219,15 +221,24 @@ def global_aggregate(scope: Scope) -> Draft:
 
 def top_k(scope: Scope) -> Draft:
     random = scope.random
+    if random.random() < 0.3:
+        groups = group_by(replace(scope, monotonic=False), having=random.random() < 0.5)
+        return Draft(f"{groups.sql} {_first(random, groups.columns)}", groups.columns, groups.operators)
     source = item(scope.below(False))
     listed, columns = chosen(random, source.columns)
+    sql = f"SELECT {listed} FROM {source.text} {_first(random, columns)}"
+    return Draft(sql, columns, source.operators)
+
+
+def _first(random: Random, columns: Sequence[tuple[str, str]]) -> str:
+    """ORDER BY some of the columns, and LIMIT."""
     orders = [
         f"{name}{random.choice(['', ' DESC', ' DESC NULLS FIRST', ' ASC NULLS LAST'])}" for name, _ in columns
     ]
+    random.shuffle(orders)
     order = ", ".join(orders[: random.randint(1, len(orders))])
     offset = f" OFFSET {random.randint(1, 2)}" if random.random() < 0.2 else ""
-    sql = f"SELECT {listed} FROM {source.text} ORDER BY {order} LIMIT {random.randint(1, 3)}{offset}"
-    return Draft(sql, columns, source.operators)
+    return f"ORDER BY {order} LIMIT {random.randint(1, 3)}{offset}"
 
 
 def _to_stream(word: str, needs_slide: bool = False) -> Callable[[Scope], Draft]:
