@@ -249,7 +249,9 @@ def test_columns_stand_side_by_side(db: SparkDatabase, tmp_path: Path) -> None:
 
 def test_triggers() -> None:
     assert trigger_of(2) == {"processingTime": "2000 milliseconds"}
-    for wrong in (-1, True, "", {"continuous": "1 second"}, {"availableNow": True, "processingTime": "1 s"}):
+    assert trigger_of("1 minute 30 seconds") == {"processingTime": "1 minute 30 seconds"}
+    both = {"availableNow": True, "processingTime": "1 s"}
+    for wrong in (-1, True, "", "5 parsecs", "5", {"continuous": "1 second"}, both):
         refused("SASH-SPARK-076", lambda wrong=wrong: trigger_of(wrong))  # type: ignore[misc]
 
 

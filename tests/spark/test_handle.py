@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sash.errors import Place, SashError
+from sash.spark.buckets.bucket_files import BucketFiles, Manifest
 from sash.spark.checkpoints.checkpoint import Checkpoint
 from sash.spark.failures import find, sash_error, telling
 from sash.spark.handle import Handle
@@ -133,8 +134,16 @@ def test_a_temporary_checkpoint_goes_with_its_run() -> None:
     query = FakeQuery()
     run = handle(query, None)
     assert Path(run.checkpoint).is_dir()
+    empty = {"rows": {}, "malformed": {}, "late": {}, "changes": {}, "frontiers": {}, "faults": {}}
+    measures = {**empty, "rows": {"s": 7}, "state_rows": 1, "state_bytes": 2, "waiting": 0}
+    BucketFiles(Path(run.checkpoint) / "sash/state/1-0").write_step(Manifest(4, measures=measures), [])
+    before = run.metrics()
     run.stop()
     assert not Path(run.checkpoint).exists()
+    assert run.metrics() == before
+    assert before["rows"] == {"s": 7}
+    assert run.lastProgress is not None
+    assert run.lastProgress["sash"] == before
 
 
 def test_a_failure_is_told_in_sashs_words(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import sash
 from sash.errors import SashError
 from sash.spark.buckets import hosts
 from sash.spark.buckets.host import receive, receive_batches, send, send_batches
-from sash.spark.buckets.keeper import Task
+from sash.spark.buckets.keeper import Keeper, Task
 from sash.spark.buckets.packing import Packer
 from sash.spark.buckets.packs import Control
 from sash.spark.pipelines.pipeline import Pipeline, StreamSpec, make_pipeline
@@ -131,3 +132,19 @@ def test_what_killed_hosts_left_is_removed(monkeypatch: pytest.MonkeyPatch) -> N
         hosts._sweep()
         kept = f"sash-{os.getuid()}-{os.getpid()}"
         assert sorted(os.listdir(folder)) == [kept, f"{kept}.lock"]
+
+
+def test_a_batch_that_was_left_out_is_told_of(pipeline: Pipeline) -> None:
+    """As by a foreachBatch over `to_spark()` that does not look at a batch; a DataFrame may have none."""
+    own = replace(pipeline, streams=tuple(replace(spec, format="parquet") for spec in pipeline.streams))
+    packs = Packer(pipeline).pack([("s", pa.table({"ts": [1], "k": [1]}))], (0, 0)).column(1)
+    data = [pack.as_buffer() for pack in packs]
+    keeper = Keeper(own)
+    keeper.step(TASK, data)
+    keeper.step(TASK, data)  # played again
+    for one in (keeper, Keeper(own)):
+        with pytest.raises(SashError) as caught:
+            one.step(replace(TASK, batch=2), data)
+        assert caught.value.code == "SASH-SPARK-086"
+        assert "Batch 1 was never computed" in str(caught.value)
+    Keeper(pipeline).step(replace(TASK, batch=2), data)

@@ -230,7 +230,9 @@ def test_old_versions_of_a_snapshot_go(tmp_path: Path, monkeypatch: pytest.Monke
     files = AnswerFiles(tmp_path, "id")
     for number in range(10):
         files.put(number, None if number % 3 else table)
-    assert sorted(tmp_path.glob("_answer*")) == [tmp_path / f"_answer=id-{n}.parquet" for n in range(6, 10)]
+    for number in range(10, 20):
+        files.put(number, None)
+    assert sorted(tmp_path.glob("_answer*")) == [tmp_path / f"_answer=id-{n}.parquet" for n in range(16, 20)]
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -46,6 +46,7 @@ class Handle:
         self._sinks = list(sinks)
         self._finishing = threading.Lock()
         self._finished = False
+        self._at_the_end: tuple[int | None, dict[str, Any]] | None = None
         self._failure: SashError | None = None
         self._end_file = None if end_file is None else Path(end_file)
         self._watcher = threading.Thread(target=self._watch, args=(until_end,), daemon=True, name="sash-run")
@@ -129,7 +130,7 @@ class Handle:
 
     def metrics(self) -> dict[str, Any]:
         """Counters in rows, as of the newest committed batch: in and out, late, held, per query."""
-        return read_metrics(self._checkpoint.path)
+        return read_metrics(self._checkpoint.path) if self._at_the_end is None else self._at_the_end[1]
 
     def __repr__(self) -> str:
         state = "running" if self.isActive else "failed" if self.exception() is not None else "stopped"
@@ -157,6 +158,11 @@ class Handle:
             self._finished = True
             for sink in self._sinks:
                 sink.close()
+            if self._checkpoint.temporary:  # what it says goes with it
+                with suppress(Exception):
+                    newest = self.query.lastProgress
+                    batch = None if newest is None else _figures(newest).get("batchId")
+                    self._at_the_end = batch, read_metrics(self._checkpoint.path)
             self._checkpoint.close()
 
     def _guarded(self, call: Callable[[], T]) -> T:
@@ -170,5 +176,13 @@ class Handle:
         return self._failure
 
     def _told(self, progress: Any) -> dict[str, Any]:
-        figures: dict[str, Any] = json.loads(progress.json) if hasattr(progress, "json") else dict(progress)
-        return {**figures, "sash": read_metrics(self._checkpoint.path, figures.get("batchId"))}
+        figures = _figures(progress)
+        batch = figures.get("batchId")
+        if self._at_the_end is not None and self._at_the_end[0] == batch:
+            return {**figures, "sash": self._at_the_end[1]}
+        return {**figures, "sash": read_metrics(self._checkpoint.path, batch)}
+
+
+def _figures(progress: Any) -> dict[str, Any]:
+    """What Spark says of a batch."""
+    return json.loads(progress.json) if hasattr(progress, "json") else dict(progress)

@@ -79,7 +79,8 @@ class SparkQuery:
 
         State is kept under `checkpoint`: give the same folder here and as `checkpointLocation` to your
         own writeStream, so that one goes with the other. Without one, state is in a temporary folder,
-        and what you start can not go on after it stopped.
+        and what you start can not go on after it stopped. Every batch must be computed whole, which every
+        sink does; a foreachBatch that leaves one out is told so in the next.
         """
         self._check()
         return self._database.frame_of([self], checkpoint)

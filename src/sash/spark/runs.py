@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["changes_frame", "start_run"]
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -144,6 +145,11 @@ def _packs(plan: Plan, pipeline: Pipeline) -> DataFrame:
     return packs
 
 
+_LENGTH = re.compile(
+    r"(interval\s+)?(\d+(\.\d+)?\s+(microsecond|millisecond|second|minute|hour|day|week)s?(\s+|$))+"
+)
+
+
 def trigger_of(trigger: object) -> dict[str, Any]:
     """What PySpark's `trigger()` is told.
 
@@ -152,7 +158,7 @@ def trigger_of(trigger: object) -> dict[str, Any]:
     """
     if trigger is None:
         return {}
-    if isinstance(trigger, str) and trigger.strip():
+    if isinstance(trigger, str) and _LENGTH.fullmatch(trigger.strip().lower()):
         return {"processingTime": trigger}
     if isinstance(trigger, int | float) and not isinstance(trigger, bool) and trigger >= 0:
         return {"processingTime": f"{round(trigger * 1000)} milliseconds"}

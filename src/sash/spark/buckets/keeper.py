@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sash.catalog.atomic_files import replace_file
+from sash.errors import SashError
 from sash.lifetimes import Changes
 from sash.spark.buckets.bucket import Bucket, Given
 from sash.spark.buckets.bucket_files import BucketFiles, Manifest, unwritable
@@ -120,6 +121,7 @@ class Keeper:
         if here == task.batch - 1:
             return
         there = files.newest(task.batch)
+        self._refuse_gap(task, there)
         if here == (None if there is None else there.batch):
             return
         kept.bucket, kept.manifest, kept.past = self._fresh(task), there, deque()
@@ -130,6 +132,21 @@ class Keeper:
             kept.bucket.load(files.read_snapshot(there.snapshot))
         for batch in there.log:
             kept.bucket.step([self._pack(one, task.stage) for one in files.packs(batch)])
+
+    def _refuse_gap(self, task: Task, before: Manifest | None) -> None:
+        """Raise if the batch before never came: Sash's own source sends something to every bucket in every
+        batch. (A DataFrame may have nothing to send.)"""
+        if any(spec.format is None for spec in self._pipeline.streams):
+            return
+        last = -1 if before is None else before.batch
+        if last < task.batch - 1:
+            raise SashError(
+                "SASH-SPARK-086",
+                f"Batch {last + 1} was never computed in bucket {task.bucket} of stage {task.stage}, "
+                f"and Spark goes on with batch {task.batch}.",
+                remedy="Compute every batch whole: in a foreachBatch of your own call persist() and count() "
+                "before anything else. Then start with a new checkpoint.",
+            )
 
     def _keep_late(self, bucket: Bucket, task: Task) -> None:
         """Write late rows where they were asked for; a batch that is played again writes the same again."""

@@ -39,6 +39,7 @@ class AnswerFiles:
 
     def __init__(self, folder: Path, id: str) -> None:
         self._folder, self._id = folder, id
+        self._past: dict[str, float] = {}  # since when a version is not needed for a batch
         self._log, self._newest = folder / "_spark_metadata", folder / "answer.parquet"
         try:
             self._log.mkdir(parents=True, exist_ok=True)
@@ -55,7 +56,6 @@ class AnswerFiles:
             version = self._version(number)
             if answer is None:
                 _link(self._existing(number - 1), version)
-                os.utime(version)
             else:
                 before = [self._newest, *(self._version(number - back) for back in range(1, _BATCHES))]
                 replace_file(version, lambda file: write_successor(file, answer, before))
@@ -92,13 +92,18 @@ class AnswerFiles:
         replace_file(self._log / "0", lambda file: file.write(f"v1\n{json.dumps(entry)}".encode()))
 
     def _forget(self, number: int) -> None:
-        """Remove the versions that nobody needs any more, those of other checkpoints too."""
+        """Remove the versions that nobody needs any more, those of other checkpoints too.
+
+        Their own times do not tell: versions of one answer are one file by several names.
+        """
         kept = {self._version(each).name for each in range(number - _BATCHES + 1, number + 1)}
-        old = time.time() - _SECONDS
-        for each in self._folder.glob("_answer=*.parquet"):
-            with suppress(FileNotFoundError):
-                if each.name not in kept and each.stat().st_mtime < old:
-                    each.unlink()
+        now = time.monotonic()
+        names = {each.name for each in self._folder.glob("_answer=*.parquet")}
+        self._past = {name: self._past.get(name, now) for name in names - kept}
+        for name, since in self._past.items():
+            if now - since > _SECONDS:
+                with suppress(FileNotFoundError):
+                    (self._folder / name).unlink()
 
 
 def _link(old: Path, new: Path) -> None:
@@ -119,8 +124,11 @@ def _link(old: Path, new: Path) -> None:
 
 
 def _unwritable(folder: Path, error: OSError) -> SashError:
+    taken = error.errno in (errno.ENOTDIR, errno.EEXIST)
     return SashError(
         "SASH-SPARK-070",
         f"The snapshot in '{folder}' cannot be written: {error.strerror or error}.",
-        remedy="Make room or choose another folder, and start again with the same checkpoint.",
+        remedy="Give a folder, or a path that is not there yet."
+        if taken
+        else "Make room or choose another folder, and start again with the same checkpoint.",
     )

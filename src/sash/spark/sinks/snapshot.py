@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,7 @@ class SnapshotSink(Sink):
 
     def open(self, part: Part, run: Run) -> None:
         for name, query in part.queries.items():
-            folder = self._path if len(part.queries) == 1 else self._path / name
+            folder = self._path if len(part.queries) == 1 else self._path / _as_folder(name)
             self._answers[name] = (AnswerFiles(folder, run.id), query.schema)
 
     def write(self, batch: DataFrame, number: int) -> None:
@@ -91,6 +92,15 @@ def changed(before: pa.Table, changes: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _as_folder(name: str) -> str:
+    """A query's name as that of one folder, whatever is in it.
+
+    >>> _as_folder("top 10"), _as_folder("../x"), _as_folder("..")
+    ('top 10', '..%2Fx', '%2E%2E')
+    """
+    return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe=" ")
 
 
 def _local(path: str) -> Path:
