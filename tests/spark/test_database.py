@@ -275,6 +275,18 @@ def test_all_queries_in_one_run_and_each_into_its_sink(db: SparkDatabase, tmp_pa
     assert list(db.metrics()) == ["sash"]
 
 
+def test_files_may_come_after_the_start(db: SparkDatabase, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    packets(db, tmp_path / "in")
+    run = db.query(TALKERS, name="talkers").start("memory", checkpoint=tmp_path / "c")
+    run.processAllAvailable()
+    for name, rows in (("1", ROWS[:7]), ("2", ROWS[7:])):
+        write(tmp_path / "in", name, rows)
+        run.processAllAvailable()
+    assert run.metrics()["rows"] == {"packets": len(ROWS)}
+    run.stop()
+
+
 def test_a_run_goes_on_from_its_checkpoint_and_from_no_other(db: SparkDatabase, tmp_path: Path) -> None:
     write(tmp_path / "in", "1", ROWS[:5])
     packets(db, tmp_path / "in")

@@ -135,8 +135,8 @@ class Keeper:
 
     def _refuse_gap(self, task: Task, before: Manifest | None) -> None:
         """Raise if the batch before never came: Sash's own source sends something to every bucket in every
-        batch. (A DataFrame may have nothing to send.)"""
-        if any(spec.format is None for spec in self._pipeline.streams):
+        batch. (DataFrames alone may have nothing to send.)"""
+        if all(spec.format is None for spec in self._pipeline.streams):
             return
         last = -1 if before is None else before.batch
         if last < task.batch - 1:

@@ -166,9 +166,10 @@ class SashStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
     @telling
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[SourcePartition]:
-        """The slices of all steps after `start`, up to `end`, for as many tasks as the pipeline has."""
-        if start["seq"] >= end["seq"]:
-            return []
+        """The slices of all steps after `start`, up to `end`, for as many tasks as the pipeline has.
+
+        Where there is nothing yet, one task says so: every batch reaches every bucket.
+        """
         entries = [self._log.entry(number) for number in range(start["seq"] + 1, end["seq"] + 1)]
         parts = [(name, one) for entry in entries for name, some in entry.slices.items() for one in some]
         control = _control(entries, beats=_unpacked(self._text).heartbeat is not None)
@@ -279,6 +280,8 @@ def _control(entries: Sequence[Entry], beats: bool) -> Control:
     """What a batch's packs tell of time; the clock on the wall only where a heartbeat was asked for."""
     from sash.spark.buckets.packs import Control
 
+    if not entries:
+        return Control()
     last = entries[-1]
     return Control(last.idle, any(entry.end for entry in entries), last.now if beats else None)
 
