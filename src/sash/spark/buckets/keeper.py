@@ -135,8 +135,8 @@ class Keeper:
 
     def _refuse_gap(self, task: Task, before: Manifest | None) -> None:
         """Raise if the batch before never came: Sash's own source sends something to every bucket in every
-        batch. (DataFrames alone may have nothing to send.)"""
-        if all(spec.format is None for spec in self._pipeline.streams):
+        batch. (Where a batch is made for a DataFrame, there may be nothing to send.)"""
+        if any(spec.format is None for spec in self._pipeline.streams):
             return
         last = -1 if before is None else before.batch
         if last < task.batch - 1:
