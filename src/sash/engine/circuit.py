@@ -26,6 +26,7 @@ from sash.engine.operators.project import ProjectColumns
 from sash.engine.operators.select import SelectRows
 from sash.engine.operators.union import UnionAll
 from sash.engine.output import Edge, Output
+from sash.engine.state.saving import under
 from sash.lifetimes import BEGINNING, Changes, Instant
 from sash.plan.keys import nets
 from sash.plan.nodes import Exchange, Node, Source, TableScan
@@ -202,10 +203,10 @@ class Circuit:
         """Go on from a saved state of the same plan."""
         self.frontier = saved["clock"].column("frontier")[0].as_py()
         self.faults.load(saved["faults"])
-        self.output.load(_under("output", saved))
+        self.output.load(under("output", saved))
         for i, place in enumerate(self._places):
             if place.operator is not None:
-                place.operator.load(_under(str(i), saved))
+                place.operator.load(under(str(i), saved))
 
 
 def _strides(
@@ -233,8 +234,3 @@ def _brought(node: Node, inputs: Mapping[str, Changes]) -> Changes:
     assert isinstance(node, _BROUGHT)
     changes = inputs.get(node.name)
     return Changes.empty([field.type for field in node.schema]) if changes is None else changes
-
-
-def _under(prefix: str, saved: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    start = f"{prefix}/"
-    return {name.removeprefix(start): table for name, table in saved.items() if name.startswith(start)}

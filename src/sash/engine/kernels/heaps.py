@@ -8,7 +8,7 @@ Order: `words` first, then the nodes' bytes in an arena, `starts` to `ends`; `fl
 
 from __future__ import annotations
 
-__all__ = ["build_heaps", "improving", "insert", "less", "meld", "pop_least", "sweep_extremes"]
+__all__ = ["build_heaps", "improving", "insert", "less", "meld", "pop_least", "position", "sweep_extremes"]
 
 import numpy as np
 
@@ -42,6 +42,22 @@ def less(
         x += 1
         y += 1
     return bool(ends[b] - y > ends[a] - x) if flip == 0 else bool(ends[a] - x > ends[b] - y)
+
+
+@inlined
+def position(
+    node: int, ordered: np.ndarray, size: int,
+    words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray,
+) -> int:  # fmt: skip
+    """How many of the first `size` nodes of an array in order come before a node."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if less(ordered[middle], node, words, starts, ends, data, 0):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @inlined

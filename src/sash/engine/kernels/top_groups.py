@@ -30,7 +30,7 @@ from sash.engine.kernels.compiler import (
     writes_u8,
     writes_u64,
 )  # fmt: skip
-from sash.engine.kernels.heaps import insert, less, pop_least
+from sash.engine.kernels.heaps import insert, less, pop_least, position
 
 SIZE, OUTSIDE, SHOWN, WRITTEN, COME, GO = 0, 1, 2, 3, 4, 5
 """Groups in `best`; groups with rows that are not; how many are shown; rows of output; events done."""
@@ -45,22 +45,6 @@ _HEAP = (writes_i64, writes_i64, writes_i64)
 def _order_word(value: int, turn: np.uint64) -> np.uint64:
     """The word of a lane's value; `turn` is all ones for the opposite order."""
     return (np.uint64(value) ^ _SIGN) ^ turn
-
-
-@inlined
-def _place(
-    group: int, best: np.ndarray, size: int,
-    words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray,
-) -> int:  # fmt: skip
-    """How many groups of `best` come before a group."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) // 2
-        if less(best[middle], group, words, starts, ends, data, 0):
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel((reads_words, int64, int64, uint64, writes_u64))
@@ -158,7 +142,7 @@ def sweep_top_groups(
                 dirty = dirty or rank[group] > 0
                 if lives and word == words[group]:
                     continue
-                at = _place(group, best, memo[SIZE], words, starts, ends, data)
+                at = position(group, best, memo[SIZE], words, starts, ends, data)
                 dirty = dirty or at < need
                 memo[SIZE] -= 1
                 for k in range(at, memo[SIZE]):
@@ -175,7 +159,7 @@ def sweep_top_groups(
             ):
                 memo[OUTSIDE] += 1
                 continue
-            at = _place(group, best, size, words, starts, ends, data)
+            at = position(group, best, size, words, starts, ends, data)
             for k in range(size, at, -1):
                 best[k] = best[k - 1]
             best[at], inside[group] = group, 1

@@ -28,7 +28,7 @@ from sash.engine.kernels.compiler import (
     writes_i64,
     writes_u8,
 )
-from sash.engine.kernels.heaps import insert, less, pop_least
+from sash.engine.kernels.heaps import insert, less, pop_least, position
 
 SIZE, HELD, REACH, SHOWN, DIRTY, PENDING, SKIPPED = 0, 1, 2, 3, 4, 5, 6
 """Rows in `best`; nodes in the heap, dead ones too; how many of `best` the last look went through;
@@ -44,22 +44,6 @@ _HEAPS = (writes_i64, writes_i64, writes_i64)
 
 
 @inlined
-def _position(
-    row: int, best: np.ndarray, size: int,
-    words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray,
-) -> int:  # fmt: skip
-    """How many rows of `best` come before a row."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) // 2
-        if less(best[middle], row, words, starts, ends, data, 0):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@inlined
 def _enter(
     row: int, spare: int, best: np.ndarray, memo: np.ndarray, place: np.ndarray,
     words: np.ndarray, starts: np.ndarray, ends: np.ndarray, data: np.ndarray,
@@ -69,7 +53,7 @@ def _enter(
     size = memo[SIZE]
     alone = root[0] < 0 and memo[SKIPPED] == 0
     if alone or (size > 0 and less(row, best[size - 1], words, starts, ends, data, 0)):
-        at = _position(row, best, size, words, starts, ends, data)
+        at = position(row, best, size, words, starts, ends, data)
         for k in range(size, at, -1):
             best[k] = best[k - 1]
         best[at] = row
@@ -268,7 +252,7 @@ def sweep_top(
                 if copies[row] > 0:
                     _enter(row, spare, best, memo, place, words, starts, ends, data, root, child, sibling)
             elif place[row] == _BEST:
-                at = _position(row, best, memo[SIZE], words, starts, ends, data)
+                at = position(row, best, memo[SIZE], words, starts, ends, data)
                 while best[at] != row:
                     at += 1  # rows that follow one another by key may be equal, and meet at one instant
                 if at < memo[REACH]:

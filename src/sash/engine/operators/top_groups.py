@@ -32,6 +32,7 @@ from sash.engine.operators.topk import TopRows
 from sash.engine.order_keys import row_keys
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.ordered_bytes import OrderedBytes
+from sash.engine.state.saving import under
 from sash.engine.state.stable_keys import roomy
 from sash.language.expressions import AggregateCall
 from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
@@ -211,9 +212,9 @@ class TopGroups(Operator):
         return saved
 
     def load(self, saved: Saved) -> None:
-        self.aggregate.load(_under("aggregate/", saved))
+        self.aggregate.load(under("aggregate", saved))
         self.__post_init__()
-        top = _under("top/", saved)
+        top = under("top", saved)
         if top:
             self._general = True
             self.top.load(top)
@@ -222,7 +223,7 @@ class TopGroups(Operator):
 
     def _rebuild(self) -> None:
         """Find out what is shown; nothing was held of it."""
-        keys, ints, state = self.aggregate.keys, self.aggregate.ints, self._per_group
+        keys, ints = self.aggregate.keys, self.aggregate.ints
         self._put(keys.known())
         self._make_room()
         state = self._per_group
@@ -237,7 +238,3 @@ class TopGroups(Operator):
         self._memo[SHOWN] = len(tops)
         self._shown[: len(tops)], self._shown_ints[: len(tops)] = tops, ints[tops]
         state["rank"][tops] = np.arange(1, len(tops) + 1)
-
-
-def _under(prefix: str, saved: Saved) -> dict[str, pa.Table]:
-    return {name.removeprefix(prefix): table for name, table in saved.items() if name.startswith(prefix)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["arrays_table", "changes_of", "changes_table", "table_arrays"]
+__all__ = ["arrays_table", "changes_of", "changes_table", "table_arrays", "under"]
 
 from collections.abc import Mapping
 
@@ -41,3 +41,13 @@ def arrays_table(arrays: Mapping[str, np.ndarray]) -> pa.Table:
 def table_arrays(table: pa.Table) -> dict[str, np.ndarray]:
     """The arrays that `arrays_table` wrote, writable."""
     return {name: np.array(table.column(name).to_numpy(), copy=True) for name in table.column_names}
+
+
+def under(prefix: str, saved: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """The tables whose names begin with `prefix/`, by the rest of their names.
+
+    >>> sorted(under("a", {"a/x": pa.table({}), "ab/x": pa.table({}), "a/b/y": pa.table({})}))
+    ['b/y', 'x']
+    """
+    start = f"{prefix}/"
+    return {name.removeprefix(start): table for name, table in saved.items() if name.startswith(start)}

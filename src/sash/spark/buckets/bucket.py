@@ -21,7 +21,7 @@ from sash.catalog.clock import Clock, instant_column
 from sash.catalog.waiting import Waiting
 from sash.engine.circuit import Circuit
 from sash.engine.expressions import Faults
-from sash.engine.state.saving import changes_of, changes_table
+from sash.engine.state.saving import changes_of, changes_table, under
 from sash.lifetimes import BEGINNING, Changes, Instant
 from sash.spark.buckets.packing import dealt, packed
 from sash.spark.buckets.packs import Clocks, Pack
@@ -240,10 +240,7 @@ class Bucket:
         for name in ("greatest", "rows", "late", "malformed", "changes", "faults"):
             setattr(self, name, facts[name])
         for i, running in enumerate(self._running):
-            start = f"{i}/circuit/"
-            running.circuit.load(
-                {n.removeprefix(start): table for n, table in saved.items() if n.startswith(start)}
-            )
+            running.circuit.load(under(f"{i}/circuit", saved))
             running.circuit.faults.counts.update(facts["counts"][i])
             for name in running.waiting:
                 table = saved.get(f"{i}/waiting/{name}")
