@@ -28,6 +28,9 @@ FOREVER: Instant = 2**63 - 1
 BEGINNING: Instant = -(2**62)
 """Before every row: the frontier of a clock that was never moved."""
 
+_FEW = 4
+"""A slice that is this many times smaller than the whole does not keep the whole."""
+
 
 @dataclass(frozen=True, eq=False)
 class Changes:
@@ -85,6 +88,19 @@ class Changes:
         """The rows from `start` up to `stop`, without copying."""
         columns = tuple(column.slice(start, stop - start) for column in self.columns)
         return Changes(columns, self.begin[start:stop], self.until[start:stop], self.weight[start:stop])
+
+    def rest(self, start: int) -> Changes:
+        """The rows from `start` on, to be kept: copied where they are few, so that the others can go.
+
+        >>> begin, ones = np.arange(100), np.ones(100, np.int64)
+        >>> rest = Changes((pa.array(begin),), begin, begin + 9, ones).rest(98)
+        >>> rest.begin.tolist(), rest.begin.base is None, rest.columns[0].buffers()[1].size
+        ([98, 99], True, 16)
+        """
+        rest = self.slice(start, len(self))
+        held = rest.begin if rest.begin.base is None else rest.begin.base
+        few = isinstance(held, np.ndarray) and _FEW * len(rest) <= held.size
+        return rest.take(np.arange(len(rest))) if few else rest
 
     def with_columns(self, columns: Sequence[pa.Array]) -> Changes:
         """Other columns, the same lifetimes."""

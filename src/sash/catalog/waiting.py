@@ -2,8 +2,9 @@
 
 Every part is sorted when it comes; parts stand in order of arrival. Releasing takes the beginning
 of each part, and sorts (stably, so that arrival breaks ties) only if the parts overlap: input that
-is already in order is sliced, never copied. The same buffer holds the rows within a stream's
-LATENESS, the rows of a fast stream that wait for a query's slower ones, and future table changes.
+is already in order is sliced, and copied only where a few rows would hold on to many. The same
+buffer holds the rows within a stream's LATENESS, the rows of a fast stream that wait for a query's
+slower ones, and future table changes.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Waiting:
             if stop:
                 taken.append(part.slice(0, stop) if stop < len(part) else part)
             if stop < len(part):
-                kept.append(part.slice(stop, len(part)) if stop else part)
+                kept.append(part.rest(stop) if stop else part)
         self._parts = kept
         return _merged(taken) if taken else None
 

@@ -149,8 +149,10 @@ class Circuit:
             return operator.contents(self.frontier)
         return operator.step([self._live(i) for i in self._places[place].inputs], self.frontier)
 
-    def step(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
+    def step(self, frontier: Instant, inputs: dict[str, Changes]) -> None:
         """Move to the frontier with the rows of streams and tables that begin by then.
+
+        `inputs` is emptied, so that rows can go as soon as they have been used.
 
         Where many rows come or go, that is done in several strides: what is at work then fits the
         caches, and what is made on the way does not outweigh the windows.
@@ -164,12 +166,13 @@ class Circuit:
         most = max([*calendars, *self.output.ends], key=len)
         return most.due(frontier) if len(most) > 2 * STRIDE_ROWS else np.empty(0, np.int64)
 
-    def _stride(self, frontier: Instant, inputs: Mapping[str, Changes]) -> None:
+    def _stride(self, frontier: Instant, inputs: dict[str, Changes]) -> None:
         before, self.frontier = self.frontier, frontier
-        edges: dict[int, Changes] = {}
-        for i, place in enumerate(self._places):
+        places = list(enumerate(self._places))
+        edges = {i: _brought(place.node, inputs) for i, place in places if place.operator is None}
+        inputs.clear()
+        for i, place in places:
             if place.operator is None:
-                edges[i] = _brought(place.node, inputs)
                 continue
             taken = tuple(edges[k] for k in place.inputs)
             for k in self._last_read[i]:
@@ -210,8 +213,8 @@ class Circuit:
 
 
 def _strides(
-    frontier: Instant, inputs: Mapping[str, Changes], ends: np.ndarray
-) -> Iterator[tuple[Instant, Mapping[str, Changes]]]:
+    frontier: Instant, inputs: dict[str, Changes], ends: np.ndarray
+) -> Iterator[tuple[Instant, dict[str, Changes]]]:
     """Cut a step at instants that split its largest input, or its ends, evenly."""
     rows = sum(map(len, inputs.values()))
     if max(rows, len(ends)) <= 2 * STRIDE_ROWS:

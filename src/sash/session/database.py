@@ -122,6 +122,7 @@ class Database(OpenDatabase):
         released = self.inflows[key].take(batch, floor)
         for reader in readers:
             reader.accept(reader.streams[key], released)
+        del batch, released  # the readers have what they need of it
         self._move(readers + [one for one in self._all_running() if not one.streams])
 
     def advance(self, to: object) -> None:

@@ -89,20 +89,18 @@ class Running:
         """Step to the frontier, if that is forwards."""
         if frontier <= self.frontier or self.failure is not None:
             return
-        inputs = {}
-        for name, waiting in self.waiting.items():
-            changes = waiting.release(frontier)
-            if changes is not None:
-                inputs[name] = changes
+        released = {name: waiting.release(frontier) for name, waiting in self.waiting.items()}
+        inputs = {name: changes for name, changes in released.items() if changes is not None}
+        released.clear()
+        came = {name: len(changes) for name, changes in inputs.items() if name in self.rows_in}
         before = self.circuit.output.pending
         try:
             self.circuit.step(frontier, inputs)
         except BaseException as error:
             self.failure = error  # half a step is no state to go on from
             raise
-        for name in self.rows_in:
-            if name in inputs:
-                self.rows_in[name] += len(inputs[name])
+        for name, rows in came.items():
+            self.rows_in[name] += rows
         self.changes_out += self.circuit.output.pending - before
         self._cap_pending()
 

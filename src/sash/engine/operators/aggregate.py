@@ -283,10 +283,9 @@ class GroupAggregate(Operator):
 
     @property
     def nbytes(self) -> int:
-        lanes = 8 * (self.lanes.ints + self.lanes.floats)
         per_group = (self.ints, self._floats, self._latest, self._last)
         own = self.keys.nbytes + sum(int(part.nbytes) for part in per_group)
-        return own + len(self._ends) * (16 + lanes) + sum(values.nbytes for _, values in self._valued())
+        return own + self._ends.nbytes + sum(values.nbytes for _, values in self._valued())
 
     def save(self) -> dict[str, pa.Table]:
         known = self.keys.known()

@@ -67,7 +67,7 @@ class RangeWindow(Operator):
             cut = int(np.searchsorted(first.begin, frontier, side="right"))
             if cut < len(first):
                 out.append(first.slice(0, cut))
-                self._waiting[0] = first.slice(cut, len(first))
+                self._waiting[0] = first.rest(cut)
                 break
             out.append(first)
             self._waiting.pop(0)

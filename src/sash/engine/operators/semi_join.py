@@ -81,7 +81,7 @@ class SemiJoinRows(Operator):
         new = len(self._keys) - len(self._slots)
         self._slots.extended(new)[:] = _UNSEEN
         first = self._keep(left, slots)
-        shown = sweep_shown(
+        lines = sweep_shown(
             self.anti,
             FOREVER if self.closes else 0,
             left.begin,
@@ -96,7 +96,10 @@ class SemiJoinRows(Operator):
             self._slots.view(),
             *(tape.view() for tape in self._tapes),
         )
-        result = self._result(shown)
+        begin, until = np.ascontiguousarray(lines[:, 1]), np.ascontiguousarray(lines[:, 2])
+        rows, weight = np.ascontiguousarray(lines[:, 0]), np.ascontiguousarray(lines[:, 3])
+        del lines  # there may be many
+        result = self._result(rows, begin, until, weight)
         self._frontier = frontier
         self._forget(frontier)
         return result
@@ -106,9 +109,9 @@ class SemiJoinRows(Operator):
         """What is kept per left row, as the kernel takes it."""
         return self._back, self._row_slots, self._untils, self._weights, self._lines
 
-    def _result(self, lines: np.ndarray) -> Changes:
-        begin, until = np.ascontiguousarray(lines[:, 1]), np.ascontiguousarray(lines[:, 2])
-        rows, weight = np.ascontiguousarray(lines[:, 0]), np.ascontiguousarray(lines[:, 3])
+    def _result(
+        self, rows: np.ndarray, begin: np.ndarray, until: np.ndarray, weight: np.ndarray
+    ) -> Changes:
         if not self.closes:
             lived = np.flatnonzero(begin < until)
             order = argsort_instants(begin[lived])
@@ -144,9 +147,8 @@ class SemiJoinRows(Operator):
 
     def _ends_of_right(self, right: Changes, slots: np.ndarray, frontier: Instant) -> Ends:
         """When right rows end in this step, of which slots, and their weights."""
-        ends = right.until, slots.astype(np.int32), _slim(right.weight)
-        until, slots, weight = _ends_now(self._ends, ends, frontier)
-        return until, slots, np.ascontiguousarray(weight)
+        ends = right.until, slots.astype(np.int32), right.weight
+        return _ends_now(self._ends, ends, frontier)
 
     def _keep(self, left: Changes, slots: np.ndarray) -> int:
         first = self._payload.append(left.columns, len(left))
@@ -219,7 +221,7 @@ class SemiJoinRows(Operator):
         ends, slots, weights = self._ends.entries()
         known = moved[slots] >= 0
         self._ends = Calendar(_RIGHT_END)
-        self._ends.add((ends[known], moved[slots[known]].astype(np.int32), _slim(weights[known])))
+        self._ends.add((ends[known], moved[slots[known]].astype(np.int32), weights[known]))
         self._hang()
 
     def _hang(self) -> None:
@@ -269,7 +271,7 @@ class SemiJoinRows(Operator):
         }
         counts = {"counts": slots[:, _COUNT].copy(), "matched": slots[:, _MATCHED].copy()}
         until, end_slots, weights = self._ends.entries()
-        ends = {"until": until, "slots": end_slots.astype(np.int64), "weights": np.ascontiguousarray(weights)}
+        ends = {"until": until, "slots": end_slots.astype(np.int64), "weights": weights}
         return {
             "keys": pa.table(keys, names=[str(i) for i in range(len(keys))]),
             "counts": arrays_table(counts),
@@ -285,16 +287,11 @@ class SemiJoinRows(Operator):
         self._slots.append(np.stack([counts["counts"], counts["matched"], none], axis=1))
         self._keys.slots_of([c.combine_chunks() for c in saved["keys"].columns], len(none))
         until, end_slots, weights = table_arrays(saved["ends"]).values()
-        self._ends.add((until, end_slots.astype(np.int32), _slim(weights)))
+        self._ends.add((until, end_slots.astype(np.int32), weights))
         columns = tuple(c.combine_chunks() for c in saved["columns"].columns)
         live = Changes(columns, per_row["untils"], per_row["untils"], per_row["weights"])
         self._keep(live, per_row["slots"])
         self._hang()
-
-
-def _slim(weights: np.ndarray) -> np.ndarray:
-    """The same; 1 once for all if there is nothing else."""
-    return np.broadcast_to(np.int64(1), len(weights)) if (weights == 1).all() else weights
 
 
 def _ends_now(calendar: Calendar, coming: Ends, frontier: Instant) -> Ends:

@@ -91,7 +91,7 @@ class Arrivals(Operator):
         if self._waiting is not None:
             stream = Changes.concat([self._waiting, stream])
         cut = int(np.searchsorted(stream.begin, frontier, side="right"))
-        self._waiting = stream.slice(cut, len(stream))
+        self._waiting = stream.rest(cut)
         return stream.slice(0, cut)
 
     @property

@@ -3,6 +3,7 @@
 Entries are parallel arrays, the first of which is `until`. A day is a stretch of time; entries of
 days to come lie unsorted between each other, and a day is put in order when it arrives. Entries that
 come in the order in which they go (all of them on WKS edges) just wait in a FIFO queue instead.
+What waits is packed (packed.py).
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from itertools import chain, pairwise
 import numpy as np
 
 from sash.engine.kernels.ordering import argsort_instants, is_sorted
+from sash.engine.state.packed import Packed, unpacked
 from sash.lifetimes import FOREVER, Instant
 
 Arrays = tuple[np.ndarray, ...]
+Piece = tuple[Packed, ...]
 
 _DAYS = 8
 """A step's entries should fall on about this many days."""
@@ -38,9 +41,9 @@ class Calendar:
 
     def __init__(self, types: Sequence[type[np.generic]], *, endless: bool = False) -> None:
         self._types = tuple(types)
-        self._endless: list[Arrays] | None = [] if endless else None
-        self._queue: deque[Arrays] = deque()
-        self._days: dict[int, list[Arrays]] = {}
+        self._endless: list[Piece] | None = [] if endless else None
+        self._queue: deque[Piece] = deque()
+        self._days: dict[int, list[Piece]] = {}
         self._coming: list[int] = []  # a heap of the days that have entries
         self._shift: int | None = None  # a day has two to the power of this many ticks
         self._begun: int | None = None  # the day whose first piece is the sorted rest of it
@@ -52,7 +55,7 @@ class Calendar:
     @property
     def nbytes(self) -> int:
         """How many bytes the entries take."""
-        return self._count * sum(np.dtype(type_).itemsize for type_ in self._types)
+        return sum(part.nbytes for piece in self._pieces() for part in piece)
 
     def add(self, entries: Arrays) -> None:
         """Enter what ends some day."""
@@ -62,8 +65,8 @@ class Calendar:
         if not len(until):
             return
         self._count += len(until)
-        if (not self._queue or until[0] >= self._queue[-1][0][-1]) and is_sorted(until):
-            self._queue.append(entries)
+        if (not self._queue or until[0] >= self._queue[-1][0].last()) and is_sorted(until):
+            self._queue.append(_packed(entries))
             return
         first, last = int(until.min()), int(until.max())
         if self._shift is None:
@@ -76,7 +79,7 @@ class Calendar:
         """Without the entries that never end."""
         known = entries[0] != FOREVER
         if self._endless is not None:
-            self._endless.append(tuple(part[~known] for part in entries))
+            self._endless.append(_packed(tuple(part[~known] for part in entries)))
             self._count += len(self._endless[-1][0])
         return tuple(part[known] for part in entries)
 
@@ -88,9 +91,9 @@ class Calendar:
             days, entries = days[order], tuple(part[order] for part in entries)
         starts = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist(), len(days)]
         for start, stop in pairwise(starts):
-            self._file(int(days[start]), tuple(part[start:stop] for part in entries))
+            self._file(int(days[start]), _packed(tuple(part[start:stop] for part in entries)))
 
-    def _file(self, day: int, piece: Arrays) -> None:
+    def _file(self, day: int, piece: Piece) -> None:
         pieces = self._days.get(day)
         if pieces is None:
             self._days[day] = [piece]
@@ -106,7 +109,7 @@ class Calendar:
         pieces = [piece for day in self._days.values() for piece in day]
         self._days, self._coming = {}, []
         for piece in pieces:
-            self._enter(piece)
+            self._enter(_together([piece]))
 
     def pop(self, frontier: Instant, *, ordered: bool = True) -> Arrays:
         """Take out everything that ends up to the frontier, in time order unless that is not asked for."""
@@ -117,18 +120,18 @@ class Calendar:
         self._count -= len(gone[0])
         return _in_order(gone) if ordered else gone
 
-    def _from_queue(self, frontier: Instant) -> Iterable[Arrays]:
+    def _from_queue(self, frontier: Instant) -> Iterable[Piece]:
         while self._queue:
             first = self._queue[0]
-            cut = int(np.searchsorted(first[0], frontier, side="right"))
+            cut = first[0].until(frontier)
             if cut < len(first[0]):
                 if cut:
-                    self._queue[0] = tuple(part[cut:] for part in first)
-                    yield tuple(part[:cut] for part in first)
+                    self._queue[0] = _part(first, cut, len(first[0]))
+                    yield _part(first, 0, cut)
                 return
             yield self._queue.popleft()
 
-    def _from_days(self, frontier: Instant) -> Iterable[Arrays]:
+    def _from_days(self, frontier: Instant) -> Iterable[Piece]:
         if self._shift is None:
             return
         today = frontier >> self._shift
@@ -137,13 +140,13 @@ class Calendar:
         if self._coming and self._coming[0] == today:
             pieces = self._days.pop(heapq.heappop(self._coming))
             in_order = len(pieces) == 1 and self._begun == today
-            whole = pieces[0] if in_order else _in_order(_together(pieces))
-            cut = int(np.searchsorted(whole[0], frontier, side="right"))
+            whole = pieces[0] if in_order else _packed(_in_order(_together(pieces)))
+            cut = whole[0].until(frontier)
             if cut < len(whole[0]):
-                self._file(today, tuple(part[cut:] for part in whole))
+                self._file(today, _part(whole, cut, len(whole[0])))
                 self._begun = today
             if cut:
-                yield tuple(part[:cut] for part in whole)
+                yield _part(whole, 0, cut)
 
     def due(self, frontier: Instant) -> np.ndarray:
         """When most of what `pop` would give ends, in no order: without the day that has begun."""
@@ -152,21 +155,34 @@ class Calendar:
             today = frontier >> self._shift
             pieces = [piece[0] for day in self._coming if day < today for piece in self._days[day]]
         for until, *_ in self._queue:
-            if until[-1] > frontier:
-                pieces.append(until[: np.searchsorted(until, frontier, side="right")])
+            if until.last() > frontier:
+                pieces.append(until.part(0, until.until(frontier)))
                 break
             pieces.append(until)
-        return np.concatenate([np.empty(0, np.int64), *pieces])
+        return unpacked(pieces) if pieces else np.empty(0, np.int64)
 
     def entries(self) -> Arrays:
         """Everything that is kept, in no order."""
-        pieces = list(chain(self._endless or (), self._queue, *self._days.values()))
+        pieces = list(self._pieces())
         return _together(pieces) if pieces else tuple(np.empty(0, type_) for type_ in self._types)
 
+    def _pieces(self) -> Iterable[Piece]:
+        return chain(self._endless or (), self._queue, *self._days.values())
 
-def _together(pieces: Sequence[Arrays]) -> Arrays:
-    """One piece."""
-    return pieces[0] if len(pieces) == 1 else tuple(map(np.concatenate, zip(*pieces, strict=True)))
+
+def _packed(entries: Arrays) -> Piece:
+    return tuple(map(Packed.of, entries))
+
+
+def _part(piece: Piece, start: int, stop: int) -> Piece:
+    return tuple(part.part(start, stop) for part in piece)
+
+
+def _together(pieces: Sequence[Piece]) -> Arrays:
+    """All pieces as arrays."""
+    if len(pieces) == 1:
+        return tuple(part.array() for part in pieces[0])
+    return tuple(map(unpacked, zip(*pieces, strict=True)))
 
 
 def _in_order(piece: Arrays) -> Arrays:

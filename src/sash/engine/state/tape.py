@@ -45,8 +45,8 @@ class Tape:
         """Add this many entries that hold anything, and give them to be written."""
         need = len(self) + count
         if self._stop + count > len(self._buffer):
-            # A fifth of the room stays free, so that moving costs a few copies per entry on average.
-            fits = 5 * need <= 4 * len(self._buffer)
+            # A ninth of the room stays free, so that moving costs a few copies per entry on average.
+            fits = 9 * need <= 8 * len(self._buffer)
             room = self._buffer if fits else np.empty((_room(need), *self._line), self._buffer.dtype)
             # In one dimension NumPy copies forwards, so that it needs no room between.
             room[: len(self)].reshape(-1)[:] = self.view().reshape(-1)
@@ -72,4 +72,4 @@ class Tape:
 
 
 def _room(need: int) -> int:
-    return max(16, need + need // 3)
+    return max(16, need + need // 6)
