@@ -29,11 +29,15 @@ def plain(value: Any) -> Any:
 def random_lives(
     random: Random, row: Callable[[], tuple[Any, ...]], count: int, span: int, pattern: str
 ) -> list[Life]:
-    """Rows in order of begin: "mon" never end, "wk" end as foretold, "str" may be taken back early."""
+    """Rows in order of begin: "mon" never end, "wks" end in that order too, "wk" end as foretold, "str" may
+    be taken back early."""
     lives: list[Life] = []
+    length = random.randint(1, span // 2) if pattern == "wks" else None
     for _ in range(count):
         begin = random.randrange(1, span)
         until = FOREVER if pattern == "mon" or random.random() < 0.1 else begin + random.randint(1, span // 2)
+        if length is not None:
+            until = begin + length
         weight = random.choice((1, 1, 1, 2, 3))
         values = row()
         lives.append((values, begin, until, weight))

@@ -20,6 +20,7 @@ from sash.engine.operators.aggregate import GroupAggregate
 from sash.engine.values import Faults
 from sash.language.expressions import AggregateCall, Column, Expression
 from sash.lifetimes import FOREVER, Changes
+from sash.plan.patterns import Pattern
 
 NUMBERS: dict[str, tuple[pa.DataType, Any]] = {
     "int8": (pa.int8(), lambda r: r.randint(-128, 127)),
@@ -101,20 +102,20 @@ def close(found: Any, wanted: Any) -> bool:
 
 
 def operator(calls: Sequence[AggregateCall], keys: Sequence[Expression], types: Sequence[pa.DataType],
-             monotonic: bool) -> GroupAggregate:  # fmt: skip
+             pattern: Pattern = Pattern.STR) -> GroupAggregate:  # fmt: skip
     outputs = (*(key.type for key in keys), *(call.type for call in calls))
-    return GroupAggregate(outputs, tuple(keys), tuple(calls), tuple(types), Faults(), monotonic)
+    return GroupAggregate(outputs, tuple(keys), tuple(calls), tuple(types), Faults(), pattern)
 
 
 def check(
     calls: Sequence[AggregateCall], keys: Sequence[Column], types: Sequence[pa.DataType],
-    lives: list[Life], random: Random, monotonic: bool,
+    lives: list[Life], random: Random, pattern: Pattern = Pattern.STR,
 ) -> None:  # fmt: skip
     """Play the lives in random cuts and compare the answer at every instant of change."""
     instants = instants_of(lives)
     cuts = random.sample(instants, min(len(instants), random.randint(1, 12)))
     frontiers = sorted({*cuts, instants[-1] + 1})
-    out = play(lambda: operator(calls, keys, types, monotonic), [(lives, types)], frontiers, random)
+    out = play(lambda: operator(calls, keys, types, pattern), [(lives, types)], frontiers, random)
     for at in instants:
         groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         for row, count in alive_at(lives, at).items():
@@ -135,10 +136,10 @@ def check(
                 assert close(value, wanted), (at, key, str(call), value, wanted)
 
 
-@pytest.mark.parametrize("pattern", ["mon", "wk", "str"])
+@pytest.mark.parametrize("pattern", list(Pattern))
 @pytest.mark.parametrize("name", [*NUMBERS, *OTHERS])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_function_of_every_type(name: str, pattern: str, seed: int) -> None:
+def test_every_function_of_every_type(name: str, pattern: Pattern, seed: int) -> None:
     random = Random(f"{name}{pattern}{seed}")
     type_, make = {**NUMBERS, **OTHERS}[name]
     functions = SUMS if name in NUMBERS else ["count", "min", "max"]
@@ -151,10 +152,10 @@ def test_every_function_of_every_type(name: str, pattern: str, seed: int) -> Non
     lives = random_lives(
         random,
         lambda: (random.randint(0, 3), random.choice([None, make(random), *pool])),
-        60, random.choice((12, 60, 400)), pattern,
+        60, random.choice((12, 60, 400)), pattern.lower(),
     )  # fmt: skip
     keys = [Column(0, pa.int64(), "k")] if seed else []
-    check(random.sample(calls, len(calls)), keys, (pa.int64(), type_), lives, random, pattern == "mon")
+    check(random.sample(calls, len(calls)), keys, (pa.int64(), type_), lives, random, pattern)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -171,12 +172,12 @@ def test_keys_of_several_types_with_nulls(seed: int) -> None:
         )  # fmt: skip
 
     lives = random_lives(random, row, 150, 100, random.choice(("wk", "str")))
-    check(calls, keys, types, lives, random, False)
+    check(calls, keys, types, lives, random)
 
 
 def test_a_result_that_stays_the_same_is_not_given_again() -> None:
     total = AggregateCall("sum", Column(1, pa.int64(), "x"), False, pa.int64())
-    aggregate = operator([total], [Column(0, pa.int64(), "k")], (pa.int64(), pa.int64()), False)
+    aggregate = operator([total], [Column(0, pa.int64(), "k")], (pa.int64(), pa.int64()))
     lives = [((1, 5), 1, FOREVER, 1), ((1, 0), 2, 3, 1), ((1, 5), 4, FOREVER, -1), ((1, 5), 4, 9, 1)]
     given = aggregate.step([changes_of_lives(lives, aggregate.input_types)], 4)
     assert given.begin.tolist() == [1]
@@ -188,7 +189,7 @@ def test_a_result_that_stays_the_same_is_not_given_again() -> None:
 def test_groups_are_forgotten_and_their_numbers_used_again() -> None:
     call = AggregateCall("max", Column(0, pa.int64(), "k"), False, pa.int64())
     distinct = AggregateCall("count", Column(0, pa.int64(), "k"), True, pa.int64())
-    aggregate = operator([call, distinct], [Column(0, pa.int64(), "k")], (pa.int64(),), False)
+    aggregate = operator([call, distinct], [Column(0, pa.int64(), "k")], (pa.int64(),))
     largest = 0
     for step in range(60):
         keys = np.arange(step * 500, step * 500 + 500)
@@ -208,7 +209,7 @@ def test_sums_of_doubles_do_not_drift() -> None:
         AggregateCall(function, Column(0, pa.float64(), "x"), False, pa.float64())
         for function in ("sum", "avg", "var_samp", "stddev_pop")
     ]
-    aggregate = operator(calls, [], (pa.float64(),), False)
+    aggregate = operator(calls, [], (pa.float64(),))
     numbers = [1e9 + random.uniform(-0.01, 0.01) for _ in range(20_000)]
     numbers[:5000] = [number + random.choice([0, 0, 1e15]) for number in numbers[:5000]]
     given = None
@@ -236,9 +237,7 @@ def test_sums_of_doubles_come_back_from_beyond_their_range() -> None:
     ]
     random = Random(2)
     for cuts in ([20], [1, 2, 3, 4, 5, 20], [2, 4, 20]):
-        out = play(
-            lambda: operator(calls, [], (pa.float64(),), False), [(lives, (pa.float64(),))], cuts, random
-        )
+        out = play(lambda: operator(calls, [], (pa.float64(),)), [(lives, (pa.float64(),))], cuts, random)
         rows = [next(iter(alive_at(out, at))) for at in (1, 2, 3, 5, 6)]
         assert rows[0] == (1.5, 1.5, 1.5, 1.5, 0.0, 0.0)
         assert rows[1] == (1.7e308, 1.7e308, 8.5e307, 8.5e307, math.inf, math.inf)
@@ -249,7 +248,7 @@ def test_sums_of_doubles_come_back_from_beyond_their_range() -> None:
 
 def test_overflow_is_null_and_counted_and_passes() -> None:
     total = AggregateCall("sum", Column(0, pa.int64(), "x"), False, pa.int64())
-    aggregate = operator([total], [], (pa.int64(),), False)
+    aggregate = operator([total], [], (pa.int64(),))
     lives = [((2**63 - 1,), 1, 10, 1), ((1,), 2, 3, 1)]
     given = aggregate.step([changes_of_lives(lives, (pa.int64(),))], 20)
     assert given.columns[0].to_pylist() == [2**63 - 1, None, 2**63 - 1, None]
@@ -265,7 +264,7 @@ def test_a_global_row_is_born_with_its_first_presence_and_stays() -> None:
         presence: list[Life] = [((0,), 3, 4, 1)]
         lives: list[Life] = [((7,), 5, 8, 1)]
         out = play(
-            lambda: operator(calls, [], (pa.int64(),), False),
+            lambda: operator(calls, [], (pa.int64(),)),
             [(lives, (pa.int64(),)), (presence, (pa.int64(),)), ([], (pa.int64(),))],
             [[2, 6, 9], [9], [3, 5, 8], [4, 20], [1, 2, 3, 4, 5, 6, 7, 8]][seed], Random(seed),
         )  # fmt: skip
@@ -275,9 +274,9 @@ def test_a_global_row_is_born_with_its_first_presence_and_stays() -> None:
 
 
 def test_an_empty_step_gives_nothing() -> None:
-    aggregate = operator([AggregateCall("count", None, False, pa.int64())], [], (pa.int64(),), False)
+    aggregate = operator([AggregateCall("count", None, False, pa.int64())], [], (pa.int64(),))
     assert len(aggregate.step([Changes.empty((pa.int64(),))], 5)) == 0
-    restored = operator([AggregateCall("count", None, False, pa.int64())], [], (pa.int64(),), False)
+    restored = operator([AggregateCall("count", None, False, pa.int64())], [], (pa.int64(),))
     restored.load(aggregate.save())
     assert len(restored.step([Changes.empty((pa.int64(),))], 6)) == 0
 
@@ -286,7 +285,7 @@ def test_sums_of_the_longest_decimals_overflow_by_their_digits() -> None:
     type_ = pa.decimal128(38, 0)
     total = AggregateCall("sum", Column(0, type_, "x"), False, type_)
     for sign in (1, -1):
-        aggregate = operator([total], [], (type_,), False)
+        aggregate = operator([total], [], (type_,))
         most, less = Decimal(sign * (10**38 - 1)), Decimal(sign * (10**38 - 2))
         lives = [
             ((most,), 1, 10, 1),
@@ -299,11 +298,11 @@ def test_sums_of_the_longest_decimals_overflow_by_their_digits() -> None:
         assert aggregate.faults.counts == {"overflow": 2}
 
 
-@pytest.mark.parametrize("pattern", ["mon", "wk", "str"])
+@pytest.mark.parametrize("pattern", list(Pattern))
 @pytest.mark.parametrize("late", [None, 2**62, -(2**63)])
 @pytest.mark.parametrize("grouped", [True, False])
 def test_lanes_widen_when_a_null_or_a_large_number_comes(
-    late: int | None, pattern: str, grouped: bool
+    late: int | None, pattern: Pattern, grouped: bool
 ) -> None:
     random = Random(f"{late}{pattern}{grouped}")
     column = Column(1, pa.int64(), "x")
@@ -314,8 +313,8 @@ def test_lanes_widen_when_a_null_or_a_large_number_comes(
     lives = [
         ((row[0], late if begin > 40 and random.random() < 0.2 else row[1]), begin, until, abs(weight))
         for row, begin, until, weight in random_lives(
-            random, lambda: (random.randint(0, 3), random.randint(-5, 5)), 90, 80, pattern
+            random, lambda: (random.randint(0, 3), random.randint(-5, 5)), 90, 80, pattern.lower()
         )
     ]
     keys = [Column(0, pa.int64(), "k")] if grouped else []
-    check(calls, keys, (pa.int64(), pa.int64()), lives, random, pattern == "mon")
+    check(calls, keys, (pa.int64(), pa.int64()), lives, random, pattern)

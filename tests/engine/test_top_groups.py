@@ -18,6 +18,7 @@ from sash.engine.operators.topk import TopRows
 from sash.engine.values import Faults
 from sash.language.expressions import AggregateCall, Column
 from sash.plan.nodes import SortKey
+from sash.plan.patterns import Pattern
 
 from .test_topk import expected
 
@@ -34,7 +35,7 @@ ROW = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.int64(), pa.int64())
 
 
 def aggregate() -> GroupAggregate:
-    return GroupAggregate(ROW, GROUPS, CALLS, INPUT, Faults(), False)
+    return GroupAggregate(ROW, GROUPS, CALLS, INPUT, Faults(), Pattern.STR)
 
 
 def check(lives: list[Life], random: Random, selected: tuple[int, ...], first: int, **how: Any) -> None:

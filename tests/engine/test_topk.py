@@ -23,6 +23,7 @@ from sash.engine.values import Faults
 from sash.language.expressions import AggregateCall, Column
 from sash.lifetimes import FOREVER, Changes
 from sash.plan.nodes import SortKey
+from sash.plan.patterns import Pattern
 
 VALUES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.int64(), [-(2**63), -1, 0, 1, 255, 256, 2**63 - 1]),
@@ -179,7 +180,7 @@ def check_over_an_aggregate(
     """The first five sums by key of some rows, divided by `coarse`, at every instant."""
     types, groups = (pa.int64(), pa.int64()), (Column(0, pa.int64(), "k"),)
     calls = (AggregateCall("sum", Column(1, pa.int64(), "v"), False, pa.int64()),)
-    aggregate = GroupAggregate(types, groups, calls, types, Faults(), False)
+    aggregate = GroupAggregate(types, groups, calls, types, Faults(), Pattern.STR)
     rows = [
         ((key, total // coarse), begin, until, weight)
         for (key, total), begin, until, weight in play(

@@ -189,8 +189,8 @@ def _(node: SetOperation, faults: Faults) -> Operator:
 
 @operator_for.register
 def _(node: Aggregate, faults: Faults) -> Operator:
-    monotonic = pattern(node.input) is Pattern.MON
-    return GroupAggregate(_types(node), node.groups, node.aggregates, _types(node.input), faults, monotonic)
+    types = _types(node.input)
+    return GroupAggregate(_types(node), node.groups, node.aggregates, types, faults, pattern(node.input))
 
 
 @operator_for.register

@@ -27,13 +27,15 @@ from sash.engine.operator import Operator, Saved
 from sash.engine.parallel import gathered
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.distinct_values import DistinctValues
-from sash.engine.state.extremes import Extremes
+from sash.engine.state.extremes import Extremes, extremes_for
+from sash.engine.state.fifo_extremes import FifoExtremes
 from sash.engine.state.live_values import merged, not_null
 from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.stable_keys import StableKeys, roomy
 from sash.engine.values import Faults
 from sash.language.expressions import AggregateCall, Expression
 from sash.lifetimes import FOREVER, Changes, Instant
+from sash.plan.patterns import Pattern
 
 _END = (np.int64, np.int64, np.int64, np.float64)  # until, group, lanes
 _FEW = 1024
@@ -53,12 +55,12 @@ class GroupAggregate(Operator):
     aggregates: tuple[AggregateCall, ...]
     input_types: tuple[pa.DataType, ...]
     faults: Faults
-    monotonic: bool
+    pattern: Pattern
     lanes: Lanes = field(init=False)
     keys: StableKeys = field(init=False)
     _ends: Calendar = field(init=False)
     _distinct: list[DistinctValues | None] = field(init=False)
-    _extremes: list[Extremes] = field(init=False)
+    _extremes: list[Extremes | FifoExtremes] = field(init=False)
     ints: np.ndarray = field(init=False)
     _floats: np.ndarray = field(init=False)
     _latest: np.ndarray = field(init=False)
@@ -77,7 +79,7 @@ class GroupAggregate(Operator):
             DistinctValues(feed.argument.type) if feed.distinct else None for feed in self.lanes.feeds
         ]
         self._extremes = [
-            Extremes(feed.argument.type, feed.largest, self.monotonic) for feed in self.lanes.extremes
+            extremes_for(feed.argument.type, feed.largest, self.pattern) for feed in self.lanes.extremes
         ]
         self.ints, self._floats = self._room(16)
         self._latest, self._last = np.full(16, -1), np.zeros(16, np.int64)
@@ -90,8 +92,7 @@ class GroupAggregate(Operator):
 
     def take_in(self, inputs: Sequence[Changes], frontier: Instant) -> tuple[Events, Events]:
         """What comes and what goes up to the frontier, both in time order; lanes are as they were."""
-        come = self._coming(inputs, frontier)
-        go = self._shaped(self._ends.pop(frontier))
+        come, go = self._events(inputs, frontier)
         self._mass -= int(go[2][:, 0].sum())
         return come, go
 
@@ -103,11 +104,11 @@ class GroupAggregate(Operator):
         self.forget()
         return result
 
-    def _coming(self, inputs: Sequence[Changes], frontier: Instant) -> Events:
-        """All events but the ends of rows (those go to the calendar), in time order."""
+    def _events(self, inputs: Sequence[Changes], frontier: Instant) -> tuple[Events, Events]:
+        """The ends of rows up to the frontier, and all other events before them."""
         changes = inputs[0]
         n = len(changes)
-        groups = self._numbers_of(changes)
+        numbers = self._numbers_of(changes)
         arguments: list[tuple[Expression, pa.Array]] = []
 
         def argument(expression: Expression) -> pa.Array:
@@ -131,23 +132,24 @@ class GroupAggregate(Operator):
                 self._shrink(feed.shrinking(values))
                 feed.write(values, changes.weight, ints, floats)
                 continue
-            rows = not_null(changes.with_columns([values]), groups)
+            rows = not_null(changes.with_columns([values]), numbers)
             at, moved, values, signs = distinct.step(*rows, frontier)
             if len(at):
                 extra.append((at, moved, *self._room(len(at))))
                 self._shrink(feed.shrinking(values))
                 feed.write(values, signs, *extra[-1][2:])
+        lifetimes = changes.begin, changes.until
+        begin, until, groups, ints, floats = merged(*lifetimes, numbers, ints, floats, self._last)
+        self._ends.add((until, groups, ints, floats))
+        go = self._shaped(self._ends.pop(frontier))
         for feed_, extremes in zip(self.lanes.extremes, self._extremes, strict=True):
-            rows = not_null(changes.with_columns([argument(feed_.argument)]), groups)
-            at, moved, by = extremes.step(*rows, self.keys.size, frontier)
+            rows = not_null(changes.with_columns([argument(feed_.argument)]), numbers)
+            at, moved, by = extremes.step(*rows, self.keys.size, frontier, go[:2])
             if len(at):
                 extra.append((at, moved, *self._room(len(at))))
                 extra[-1][2][:, feed_.lane] = by
-        lifetimes = changes.begin, changes.until
-        begin, until, groups, ints, floats = merged(*lifetimes, groups, ints, floats, self._last)
-        self._ends.add((until, groups, ints, floats))
         extra.extend(self._birth(inputs))
-        return _all_in_order([(begin, groups, ints, floats), *extra])
+        return _all_in_order([(begin, groups, ints, floats), *extra]), go
 
     def _widen(self) -> None:
         """Lay the lanes out wide, in the groups and in the ends to come."""
@@ -244,8 +246,8 @@ class GroupAggregate(Operator):
 
         Groups without rows go once at least half are; they are looked for when their number has doubled.
         """
-        for extremes in self._extremes:
-            extremes.forget()
+        for feed, extremes in zip(self.lanes.extremes, self._extremes, strict=True):
+            extremes.forget(self.ints, feed.lane)
         if len(self.keys) < self._look_at or not self.groups:
             return
         known = self.keys.known()
@@ -309,8 +311,8 @@ class GroupAggregate(Operator):
             saved.update(values.save(name))
         return saved
 
-    def _valued(self) -> list[tuple[str, DistinctValues | Extremes]]:
-        named: list[tuple[str, DistinctValues | Extremes]] = []
+    def _valued(self) -> list[tuple[str, DistinctValues | Extremes | FifoExtremes]]:
+        named: list[tuple[str, DistinctValues | Extremes | FifoExtremes]] = []
         named += [(f"distinct{i}", values) for i, values in enumerate(self._distinct) if values is not None]
         named += [(f"extremes{i}", values) for i, values in enumerate(self._extremes)]
         return named
@@ -335,10 +337,10 @@ class GroupAggregate(Operator):
         until, groups = (ends.column(name).to_numpy() for name in ("until", "group"))
         self._ends.add((until, groups, *self._lanes_of(ends)))
         for name, values in self._valued():
-            if isinstance(values, Extremes):
-                values.load(saved, name, self.keys.size)
-            else:
+            if isinstance(values, DistinctValues):
                 values.load(saved, name)
+            else:
+                values.load(saved, name, self.keys.size)
 
     def _lanes_of(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         arrays = table_arrays(table.select([n for n in table.column_names if n[0] in "if"]))

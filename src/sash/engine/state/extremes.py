@@ -6,7 +6,7 @@ and the beaten ones are dropped.
 
 from __future__ import annotations
 
-__all__ = ["Extremes"]
+__all__ = ["Extremes", "extremes_for"]
 
 from collections.abc import Mapping
 
@@ -15,10 +15,24 @@ import pyarrow as pa
 
 from sash.engine.kernels.heaps import build_heaps, improving, sweep_extremes
 from sash.engine.order_keys import prefixes, value_bytes, values_from_bytes, values_from_words
+from sash.engine.state.fifo_extremes import FifoExtremes
 from sash.engine.state.live_values import LiveValues
 from sash.engine.state.ordered_bytes import OrderedBytes
 from sash.engine.state.stable_keys import roomy
 from sash.lifetimes import Changes, Instant
+from sash.plan.patterns import Pattern
+
+
+def extremes_for(type_: pa.DataType, largest: bool, pattern: Pattern) -> Extremes | FifoExtremes:
+    """What follows MIN (or the `largest`) over rows that end by this pattern."""
+    if pattern is Pattern.WKS and not _has_bytes(type_):
+        return FifoExtremes(type_, largest)
+    return Extremes(type_, largest, pattern is Pattern.MON)
+
+
+def _has_bytes(type_: pa.DataType) -> bool:
+    """Whether one word does not say all about a value."""
+    return bool(pa.types.is_string(type_) or pa.types.is_binary(type_) or pa.types.is_decimal(type_))
 
 
 class Extremes:
@@ -28,9 +42,7 @@ class Extremes:
         self._type = type_
         self._largest = largest
         self._monotonic = monotonic
-        self._has_bytes = bool(
-            pa.types.is_string(type_) or pa.types.is_binary(type_) or pa.types.is_decimal(type_)
-        )
+        self._has_bytes = _has_bytes(type_)
         self._values = LiveValues(type_)
         self._order = OrderedBytes()
         self._inside = np.zeros(16, np.uint8)
@@ -49,9 +61,17 @@ class Extremes:
         return self._values.nbytes + self._order.nbytes + sum(int(part.nbytes) for part in own)
 
     def step(
-        self, rows: Changes, groups: np.ndarray, group_size: int, frontier: Instant
+        self,
+        rows: Changes,
+        groups: np.ndarray,
+        group_size: int,
+        frontier: Instant,
+        ends: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Instants, groups and by how much the group's lane moves: the number of its extreme + 1, or 0."""
+        """Instants, groups and by how much the group's lane moves: the number of its extreme + 1, or 0.
+
+        Values have copies with ends of their own, so that those of rows are not looked at.
+        """
         self._fit_groups(group_size)
         if self._monotonic:
             rows, groups = self._improvements(rows, groups)
@@ -108,8 +128,8 @@ class Extremes:
             return found
         return found.take(pa.array(np.cumsum(there) - 1, mask=~there))
 
-    def forget(self) -> None:
-        """Drop dead values; to be called when no state of this step is needed any more."""
+    def forget(self, lanes: np.ndarray, lane: int) -> None:
+        """Drop dead values; to be called when no state of this step is needed any more. The lane stays."""
         if not self._values.is_due:
             return
         if self._monotonic:
