@@ -8,7 +8,7 @@ are the rows with weight -1; the direct approach ([G06] §2.3.3) is to trust `un
 
 from __future__ import annotations
 
-__all__ = ["BEGINNING", "FOREVER", "Changes", "Instant", "Instants"]
+__all__ = ["BEGINNING", "FOREVER", "Changes", "Instant", "Instants", "repeated"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +30,43 @@ BEGINNING: Instant = -(2**62)
 
 _FEW = 4
 """A slice that is this many times smaller than the whole does not keep the whole."""
+
+
+_MANY = 1 << 20
+_repeated: dict[int, Instants] = {value: np.empty(0, np.int64) for value in (1, FOREVER)}
+
+
+def repeated(value: int, count: int) -> Instants:
+    """1 or FOREVER as often as that, not to be written to: most weights and most ends need no room.
+
+    >>> repeated(1, 3).tolist(), repeated(1, 2).base is repeated(1, 3).base
+    ([1, 1, 1], True)
+    """
+    known = _repeated[value]
+    if len(known) < count:
+        known = np.full(count if count > _MANY else max(1024, count + count // 4), value, np.int64)
+        known.flags.writeable = False
+        if count <= _MANY:
+            _repeated[value] = known
+    return known[:count]
+
+
+def _is_repeated(numbers: Sequence[Instants]) -> int | None:
+    """The one number that all of these arrays repeat, as far as `repeated` made them."""
+    for value, known in _repeated.items():
+        if all(each.base is known for each in numbers):
+            return value
+    return None
+
+
+def _concatenated(numbers: Sequence[Instants]) -> Instants:
+    value = _is_repeated(numbers)
+    return np.concatenate(numbers) if value is None else repeated(value, sum(map(len, numbers)))
+
+
+def _taken(numbers: Instants, rows: np.ndarray) -> Instants:
+    value = _is_repeated([numbers])
+    return numbers[rows] if value is None else repeated(value, len(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,15 +105,15 @@ class Changes:
         return Changes(
             columns,
             np.concatenate([part.begin for part in parts]),
-            np.concatenate([part.until for part in parts]),
-            np.concatenate([part.weight for part in parts]),
+            _concatenated([part.until for part in parts]),
+            _concatenated([part.weight for part in parts]),
         )
 
     def take(self, rows: np.ndarray) -> Changes:
-        """The rows at the given positions, in that order."""
+        """The rows at the given positions (not a mask), in that order."""
         indices = pa.array(rows)
         columns = tuple(pc.take(column, indices, boundscheck=False) for column in self.columns)
-        return Changes(columns, self.begin[rows], self.until[rows], self.weight[rows])
+        return Changes(columns, self.begin[rows], _taken(self.until, rows), _taken(self.weight, rows))
 
     def filter(self, mask: np.ndarray) -> Changes:
         """The rows where `mask` is true; the same object if that is all of them."""

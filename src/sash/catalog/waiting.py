@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.operator import in_order
-from sash.lifetimes import FOREVER, Changes, Instant, Instants
+from sash.lifetimes import FOREVER, Changes, Instant, Instants, repeated
 
 _MANY_PARTS = 32
 _LARGE_PART = 16_384  # rows; larger parts are left as they are, shared with whoever else holds them
@@ -31,7 +31,7 @@ def lifetimes_of_rows(columns: Sequence[pa.Array], ts: Instants) -> Changes:
     >>> rows.begin.tolist(), rows.weight.tolist()
     ([3], [1])
     """
-    return Changes(tuple(columns), ts, np.full(len(ts), FOREVER, np.int64), np.ones(len(ts), np.int64))
+    return Changes(tuple(columns), ts, repeated(FOREVER, len(ts)), repeated(1, len(ts)))
 
 
 class Waiting:

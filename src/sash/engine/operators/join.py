@@ -26,7 +26,7 @@ from sash.engine.state.calendar import Calendar
 from sash.engine.state.keyed_rows import Index, KeyedRows, Segments, matches
 from sash.engine.state.live_combinations import LiveCombinations
 from sash.language.expressions import Expression, columns_of
-from sash.lifetimes import FOREVER, Changes, Instant
+from sash.lifetimes import FOREVER, Changes, Instant, repeated
 from sash.plan.nodes import Equality
 
 _WORTHWHILE = 16_384
@@ -54,7 +54,7 @@ class _Combinations:
     @property
     def until(self) -> np.ndarray:
         """When they end."""
-        return np.full(len(self.begin), FOREVER) if self.ends is None else self.ends
+        return repeated(FOREVER, len(self.begin)) if self.ends is None else self.ends
 
     @property
     def bound(self) -> tuple[np.ndarray, ...]:
@@ -267,7 +267,7 @@ class MultiJoin(Operator):
         columns = self._computed(whole)
         weights = self._weights(whole)
         if ended is not None:
-            np.negative(weights, out=weights, where=ended)
+            weights = np.where(ended, -weights, weights)
         return Changes(columns, whole.begin, self._ends(whole), weights)
 
     def _with_ends(self, found: _Combinations, frontier: Instant) -> _Combinations:
@@ -316,10 +316,10 @@ class MultiJoin(Operator):
         return ends
 
     def _weights(self, found: _Combinations) -> np.ndarray:
-        weights = np.ones(len(found.begin), np.int64)
+        weights = repeated(1, len(found.begin))
         for kept, numbers in zip(self._kept, found.numbers, strict=True):
             if not kept.all_ones and numbers is not None:
-                weights *= kept.weights(numbers)
+                weights = weights * kept.weights(numbers)
         return weights
 
     @property

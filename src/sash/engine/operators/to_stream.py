@@ -18,11 +18,11 @@ import pyarrow as pa
 from sash.engine.differences import Deltas, Differences
 from sash.engine.operator import Operator, Saved
 from sash.engine.state.saving import changes_of, changes_table
-from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
+from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant, repeated
 
 
 def _as_stream(deltas: Deltas) -> Changes:
-    return Changes(deltas.columns, deltas.at, np.full(len(deltas), FOREVER), deltas.change)
+    return Changes(deltas.columns, deltas.at, repeated(FOREVER, len(deltas)), deltas.change)
 
 
 @dataclass(eq=False)
@@ -78,7 +78,7 @@ class Arrivals(Operator):
         (changes,) = inputs
         if self._differences is None:
             came = changes.filter(changes.weight > 0)
-            stream = Changes(came.columns, came.begin, np.full(len(came), FOREVER), came.weight)
+            stream = Changes(came.columns, came.begin, repeated(FOREVER, len(came)), came.weight)
         else:
             deltas = self._differences.step(changes, frontier)
             stream = _as_stream(deltas.take(np.flatnonzero(deltas.change > 0)))
