@@ -126,9 +126,13 @@ class StatementParser(ColumnsParser):
             "VIEW": self._create_view,
             "SINK": self._create_sink,
         }
+        if kind.text.upper() == "OR":
+            self._refuse_condition("OR REPLACE", "DROP what is there first.")
         if kind.text.upper() not in branches:
             self._refuse_kind("CREATE", kind, tuple(branches))
         self._advance()
+        if self._is_condition("NOT", "EXISTS"):
+            self._refuse_condition("IF NOT EXISTS", "Leave it out: a database begins empty.")
         return branches[kind.text.upper()]()
 
     def _refuse_kind(self, verb: str, kind: Token, known: tuple[str, ...]) -> NoReturn:
@@ -138,6 +142,20 @@ class StatementParser(ColumnsParser):
             f"Sash cannot {verb} '{kind.text}'." if kind else f"{verb} what?",
             remedy=f"It knows {', '.join(f'{verb} {name}' for name in known)}.",
             place=place_between(self.sql, kind) if kind else Place(self.sql, end, end + 1),
+        )
+
+    def _is_condition(self, *words: str) -> bool:
+        """Whether IF and these words come next; a stream may be called `if`."""
+        coming = [token.text.upper() for token in self._tokens[self._index : self._index + 1 + len(words)]]
+        return coming == ["IF", *words]
+
+    def _refuse_condition(self, words: str, remedy: str) -> NoReturn:
+        last = self._tokens[min(self._index + words.count(" "), len(self._tokens) - 1)]
+        raise SashError(
+            "SASH-PARSE-006",
+            f"Sash has no {words}.",
+            remedy=remedy,
+            place=place_between(self.sql, self._curr, last),
         )
 
     def _create_stream(self) -> CreateStream:
@@ -210,6 +228,8 @@ class StatementParser(ColumnsParser):
         if kind.text.upper() not in known:
             self._refuse_kind("DROP", kind, known)
         self._advance()
+        if self._is_condition("EXISTS"):
+            self._refuse_condition("IF EXISTS", "Leave it out, and catch SASH-SESSION-001 if need be.")
         return Drop(kind.text.lower(), self._name().text)
 
     def _options(self) -> Options:
