@@ -13,8 +13,8 @@ from pyspark.sql import types as spark_types
 
 from sash.errors import SashError
 from sash.language.expressions import Field
-from sash.spark.results import in_all_columns
-from sash.spark.types import from_spark, spark_arrow_schema, spark_schema, stream_fields
+from sash.spark.buckets.crossing import Crossing
+from sash.spark.types import from_spark, spark_schema, stream_fields
 
 STAMP = pa.timestamp("us")
 FIELDS = (
@@ -49,7 +49,7 @@ def batch(*rows: tuple[Any, ...]) -> pa.RecordBatch:
 
 
 def to_spark(rows: pa.RecordBatch) -> pa.RecordBatch:
-    return in_all_columns(rows, spark_arrow_schema(rows.schema))
+    return Crossing(rows.schema, ("q",), {}, {}).shared(rows)
 
 
 def test_a_schema_there_and_back_is_the_same() -> None:
@@ -100,13 +100,13 @@ def test_what_sash_has_no_type_for_is_refused_by_name() -> None:
 
 def test_a_python_stage_of_spark_takes_and_gives_every_type(spark: Any) -> None:
     """NULLs too, and a session whose zone is not UTC."""
-    fields, columns = FIELDS, spark_arrow_schema(batch(ROW).schema)
+    fields, crossing = FIELDS, Crossing(batch(ROW).schema, ("q",), {}, {})
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for each in batches:
             own = from_spark(each, fields)
             assert own.schema.types == [field.type for field in fields]
-            yield in_all_columns(own, columns)
+            yield crossing.shared(own)
 
     rows = batch(ROW, (None,) * len(FIELDS))
     before = spark.conf.get("spark.sql.session.timeZone")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["check_columns", "in_all_columns", "kind_of_all", "own_columns"]
+__all__ = ["check_columns", "kind_of_all", "own_columns", "whose_rows"]
 
 from collections.abc import Mapping
 
@@ -74,28 +74,12 @@ def own_columns(table: pa.Table, query: str) -> list[pa.RecordBatch]:
     return [batch for batch in table.to_batches(max_chunksize=_AT_ONCE) if batch.num_rows]
 
 
-def in_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same rows in the columns of the whole result; those of other queries are NULL.
+def whose_rows(batch: pa.RecordBatch) -> str:
+    """The query whose rows these are.
 
     >>> (some,) = own_columns(pa.table({"n": [1, 2]}), "q")
-    >>> whole = pa.schema([("n", pa.int64()), ("k", pa.int8()), ("query", pa.string())])
-    >>> in_all_columns(some, whole).to_pylist()[0]
-    {'n': 1, 'k': None, 'query': 'q'}
+    >>> whose_rows(some)
+    'q'
     """
-    if batch.schema.equals(schema):
-        return batch
-    length, whose = batch.num_rows, (batch.schema.metadata or {}).get(_QUERY, b"").decode()
-    own = dict(zip(batch.schema.names, batch.columns, strict=True))
-    empty: dict[pa.DataType, pa.Array] = {}
-    columns = []
-    for field in schema:
-        if field.name in own:
-            column = own[field.name]
-            columns.append(column if column.type == field.type else column.cast(field.type))
-        elif field.name == "query":
-            columns.append(pa.repeat(pa.scalar(whose), length))
-        else:
-            if field.type not in empty:
-                empty[field.type] = pa.nulls(length, field.type)
-            columns.append(empty[field.type])
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    name: bytes = batch.schema.metadata[_QUERY]
+    return name.decode()

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sash.spark.buckets.crossing import crossing_of
 from sash.spark.failures import telling
 from sash.spark.pipelines.pipeline import Pipeline
-from sash.spark.results import in_all_columns
-from sash.spark.types import from_spark, spark_arrow_schema, spark_schema
+from sash.spark.types import from_spark, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,12 +33,13 @@ def pack_frame(frame: DataFrame, pipeline: Pipeline, stream: str) -> DataFrame:
 
 def assemble(pipeline: Pipeline, packs: DataFrame) -> DataFrame:
     """The rows of the result, from the packs of all streams."""
+    crossing = crossing_of(pipeline)
     for stage in pipeline.stages:
         packs = packs.coalesce(1) if pipeline.partitions == 1 else _by_bucket(packs, pipeline)
         last = stage.number == len(pipeline.stages)
-        schema = spark_schema(pipeline.schema) if last else _PACKS
+        schema = spark_schema(crossing.schema) if last else _PACKS
         packs = packs.mapInArrow(_stepping(pipeline, stage.number, last), schema)
-    return packs
+    return crossing.apart(packs)
 
 
 def _by_bucket(packs: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -66,10 +67,10 @@ def _packing(pipeline: Pipeline, stream: str) -> Callable[[Batches], Batches]:
 
 
 def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches], Batches]:
-    columns = spark_arrow_schema(pipeline.schema)
+    crossing = crossing_of(pipeline)
 
-    def wide(results: Batches) -> Batches:
-        return (in_all_columns(rows, columns) for rows in results)
+    def crossed(results: Batches) -> Batches:
+        return map(crossing.shared, results)
 
     @telling
     def step(batches: Batches) -> Batches:
@@ -94,11 +95,11 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
                 if path is None:
                     packs.setdefault(bucket, []).append(pack.as_buffer())
                 elif last:
-                    yield from wide(read_results(path))
+                    yield from crossed(read_results(path))
                 else:
                     yield batch.slice(i, 1)
         for bucket in sorted(packs):
             given = ask(pipeline, Task(run, stage, bucket, number), packs[bucket])
-            yield from wide(given) if last else given
+            yield from crossed(given) if last else given
 
     return step

@@ -179,7 +179,7 @@ class Bucket:
         running.circuit.step(frontier, {n: rows for n, rows in released.items() if rows is not None})
 
     def _answer(self, running: _Running) -> list[pa.RecordBatch]:
-        """A query's changes in its own columns; `in_all_columns` adds those of the other queries."""
+        """A query's changes in its own columns."""
         table = running.circuit.output.take_changes()
         self.changes[running.root.name] += table.num_rows
         at = table.num_columns - 2
