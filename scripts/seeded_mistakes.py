@@ -89,8 +89,8 @@ MISTAKES = (
     Mistake(
         "a join that multiplies no weights: negative rows make positive results",
         f"{ENGINE}/operators/join.py",
-        "                weights *= kept.weights(numbers)",
-        "                weights *= np.abs(kept.weights(numbers))",
+        "                weights = weights * kept.weights(numbers)",
+        "                weights = weights * np.abs(kept.weights(numbers))",
     ),
     Mistake(
         "a NULL that equals a NULL in a join",
@@ -133,6 +133,18 @@ MISTAKES = (
         f"{ENGINE}/operators/to_stream.py",
         "gone = deltas.take(np.flatnonzero(deltas.change < 0))",
         "gone = deltas.take(np.flatnonzero(deltas.change > 0))",
+    ),
+    Mistake(
+        "a MIN that forgets the row which counts after its least has ended",
+        f"{ENGINE}/kernels/deques.py",
+        "entries[entry, WORD] >= word:\n                    free",
+        "entries[entry, WORD] <= word:\n                    free",
+    ),
+    Mistake(
+        "ends that come out of their packing a tick late",
+        f"{ENGINE}/state/packed.py",
+        "np.add(self._values, self._least, out=out",
+        "np.add(self._values, self._least + 1, out=out",
     ),
 )
 

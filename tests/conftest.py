@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "fixture_path" in metafunc.fixturenames:
         paths = sorted(CQL.rglob("*.cql"))
         metafunc.parametrize("fixture_path", paths, ids=[str(path.relative_to(CQL)) for path in paths])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def a_few_count_as_many() -> Iterator[None]:
+    """Few rows take the ways of many: ends that wait are packed in every test."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sash.engine.state.packed._MANY", 3)
+        yield
 
 
 @pytest.fixture
