@@ -296,7 +296,7 @@ def test_drop(kind: str) -> None:
         (" ; ; ", "002", None),
         ("CREATE", "006", ""),
         ("CREATE INDEX i ON t (a)", "006", "INDEX"),
-        ("CREATE OR REPLACE VIEW v AS SELECT 1", "006", "OR"),
+        ("CREATE OR REPLACE VIEW v AS SELECT 1", "006", "OR REPLACE"),
         ("DROP INDEX x", "006", "INDEX"),
         ("SHOW TABLES", "006", "SHOW"),
         ("EXPLAIN SELECT 1", "006", "EXPLAIN"),
