@@ -140,8 +140,7 @@ def compared(workload: Workload, trials: int, beside: Mapping[str, Workload]) ->
         if peer is not None:
             peer_seconds.append(peer.seconds())
     own = workload.rows / statistics.median(own_seconds)
-    # A query over two streams moves once both have brought a batch.
-    batch_bytes = len(workload.streams) * first.largest_input + first.largest_output
+    batch_bytes = first.largest_input + first.largest_output
     record: Record = {
         "rows_per_s": round(own),
         "rows_per_s_spread": spread(workload.rows, own_seconds),
@@ -153,8 +152,7 @@ def compared(workload: Workload, trials: int, beside: Mapping[str, Workload]) ->
         "arrow_peak_bytes": sampler.arrow_peak_bytes,
         "window_bytes": workload.window_bytes,
         "batch_bytes": batch_bytes,
-        "memory_limit_bytes": 3 * (workload.window_bytes + batch_bytes),
-        "of_raw_bytes": round(sampler.peak_bytes / (workload.window_bytes + batch_bytes), 2),
+        "memory_limit_bytes": 3 * workload.window_bytes + batch_bytes,
     }
     if peer is not None:
         theirs = workload.rows / statistics.median(peer_seconds)
