@@ -28,11 +28,12 @@ FOREVER: Instant = 2**63 - 1
 BEGINNING: Instant = -(2**62)
 """Before every row: the frontier of a clock that was never moved."""
 
-_FEW = 4
+_TIMES_SMALLER = 4
 """A slice that is this many times smaller than the whole does not keep the whole."""
 
 
 _MANY = 1 << 20
+"""Beyond this many, repeated numbers are not kept for the next time."""
 _repeated: dict[int, Instants] = {value: np.empty(0, np.int64) for value in (1, FOREVER)}
 
 
@@ -136,7 +137,7 @@ class Changes:
         """
         rest = self.slice(start, len(self))
         held = rest.begin if rest.begin.base is None else rest.begin.base
-        few = isinstance(held, np.ndarray) and _FEW * len(rest) <= held.size
+        few = isinstance(held, np.ndarray) and _TIMES_SMALLER * len(rest) <= held.size
         return rest.take(np.arange(len(rest))) if few else rest
 
     def with_columns(self, columns: Sequence[pa.Array]) -> Changes:

@@ -9,9 +9,9 @@ slower ones, and future table changes.
 
 from __future__ import annotations
 
-__all__ = ["Waiting", "lifetimes_of_rows"]
+__all__ = ["Waiting", "lifetimes_of_rows", "released"]
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -104,6 +104,12 @@ class Waiting:
             else:
                 merged.append(part)
         self._parts = merged[::-1]
+
+
+def released(waiting: Mapping[str, Waiting], frontier: Instant) -> dict[str, Changes]:
+    """What begins by the frontier, by name; nobody else holds it, so that it can go once it is used."""
+    taken = ((name, each.release(frontier)) for name, each in waiting.items())
+    return {name: changes for name, changes in taken if changes is not None}
 
 
 def _merged(parts: Sequence[Changes]) -> Changes:

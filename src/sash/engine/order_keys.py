@@ -5,7 +5,10 @@ The word may tie where values differ, never the other way round; the bytes decid
 
 from __future__ import annotations
 
-__all__ = ["first_words", "prefixes", "row_keys", "value_bytes", "values_from_bytes", "values_from_words"]
+__all__ = [
+    "first_words", "prefixes", "row_keys", "value_bytes", "values_from_bytes", "values_from_words",
+    "with_nulls",
+]  # fmt: skip
 
 from collections.abc import Sequence
 
@@ -107,6 +110,15 @@ def values_from_words(words: np.ndarray, type_: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(type_):
         return numbers.cast(pa.int32()).view(type_) if type_.bit_width == 32 else numbers.view(type_)
     return numbers.cast(type_)
+
+
+def with_nulls(found: pa.Array, there: np.ndarray) -> pa.Array:
+    """Values one after another where they are there, NULL elsewhere.
+
+    >>> with_nulls(pa.array([7, 8]), np.array([True, False, True])).to_pylist()
+    [7, None, 8]
+    """
+    return found if there.all() else found.take(pa.array(np.cumsum(there) - 1, mask=~there))
 
 
 def row_keys(

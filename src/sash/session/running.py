@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.catalog.clock import Kind, instant_column, show_instant
-from sash.catalog.waiting import Waiting
+from sash.catalog.waiting import Waiting, released
 from sash.engine.circuit import Circuit
 from sash.engine.kernels.ordering import argsort_instants
 from sash.errors import SashError
@@ -89,9 +89,7 @@ class Running:
         """Step to the frontier, if that is forwards."""
         if frontier <= self.frontier or self.failure is not None:
             return
-        released = {name: waiting.release(frontier) for name, waiting in self.waiting.items()}
-        inputs = {name: changes for name, changes in released.items() if changes is not None}
-        released.clear()
+        inputs = released(self.waiting, frontier)
         came = {name: len(changes) for name, changes in inputs.items() if name in self.rows_in}
         before = self.circuit.output.pending
         try:

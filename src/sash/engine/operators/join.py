@@ -25,6 +25,7 @@ from sash.engine.parallel import in_parallel
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.keyed_rows import Index, KeyedRows, Segments, matches
 from sash.engine.state.live_combinations import LiveCombinations
+from sash.engine.state.saving import under
 from sash.language.expressions import Expression, columns_of
 from sash.lifetimes import FOREVER, Changes, Instant, repeated
 from sash.plan.nodes import Equality
@@ -341,7 +342,7 @@ class MultiJoin(Operator):
 
     def load(self, saved: Saved) -> None:
         for i, kept in enumerate(self._kept):
-            mine = {name.removeprefix(f"{i}/"): t for name, t in saved.items() if name.startswith(f"{i}/")}
+            mine = under(str(i), saved)
             if mine:
                 kept.load(mine)
         if "live" in saved:

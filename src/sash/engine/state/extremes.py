@@ -14,7 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.kernels.heaps import build_heaps, improving, sweep_extremes
-from sash.engine.order_keys import prefixes, value_bytes, values_from_bytes, values_from_words
+from sash.engine.order_keys import (
+    prefixes,
+    value_bytes,
+    values_from_bytes,
+    values_from_words,
+    with_nulls,
+)
 from sash.engine.state.fifo_extremes import FifoExtremes
 from sash.engine.state.live_values import LiveValues
 from sash.engine.state.ordered_bytes import OrderedBytes
@@ -124,9 +130,7 @@ class Extremes:
         else:
             words = self._order.words[numbers]
             found = values_from_words(~words if self._largest else words, self._type)
-        if there.all():
-            return found
-        return found.take(pa.array(np.cumsum(there) - 1, mask=~there))
+        return with_nulls(found, there)
 
     def forget(self, lanes: np.ndarray, lane: int) -> None:
         """Drop dead values; to be called when no state of this step is needed any more. The lane stays."""

@@ -24,7 +24,7 @@ from sash.engine.kernels.deques import (
     settle_deques,
     sweep_deques,
 )
-from sash.engine.order_keys import prefixes, values_from_words
+from sash.engine.order_keys import prefixes, values_from_words, with_nulls
 from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.stable_keys import roomy
 from sash.lifetimes import Changes, Instant
@@ -99,14 +99,8 @@ class FifoExtremes:
         there = lane > 0
         numbers = lane[there] - 1
         words = np.concatenate([self._settled[: self._known], self._new])[numbers]
-        found = self._values_of(words)
-        if there.all():
-            return found
-        return found.take(pa.array(np.cumsum(there) - 1, mask=~there))
-
-    def _values_of(self, ordered: np.ndarray) -> pa.Array:
-        words = ordered.view(np.uint64) ^ _SIGN
-        return values_from_words(~words if self._largest else words, self._type)
+        words = words.view(np.uint64) ^ _SIGN
+        return with_nulls(values_from_words(~words if self._largest else words, self._type), there)
 
     def forget(self, lanes: np.ndarray, lane: int) -> None:
         """Number the groups' values anew; to be called when no state of this step is needed any more."""

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.catalog.clock import Clock, instant_column
-from sash.catalog.waiting import Waiting
+from sash.catalog.waiting import Waiting, released
 from sash.engine.circuit import Circuit
 from sash.engine.expressions import Faults
 from sash.engine.state.saving import changes_of, changes_table, under
@@ -175,8 +175,7 @@ class Bucket:
         frontier = min(awake) if awake else max(clock.frontier for clock in clocks)
         if frontier <= running.circuit.frontier:
             return
-        released = {name: waiting.release(frontier) for name, waiting in running.waiting.items()}
-        running.circuit.step(frontier, {n: rows for n, rows in released.items() if rows is not None})
+        running.circuit.step(frontier, released(running.waiting, frontier))
 
     def _answer(self, running: _Running) -> list[pa.RecordBatch]:
         """A query's changes in its own columns."""

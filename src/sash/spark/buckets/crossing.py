@@ -11,6 +11,7 @@ __all__ = ["Crossing", "crossing_of"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -38,7 +39,7 @@ class Crossing:
     places: Mapping[str, str]
     """For each column of the result, the column that it crosses in."""
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns that cross."""
         if len(self.queries) == 1:
@@ -46,9 +47,13 @@ class Crossing:
         types = {self.places[each.name]: each.type for each in self.result if each.name in self.places}
         return pa.schema([(_WHOSE, pa.int32()), *types.items()])
 
+    @cached_property
+    def _for_spark(self) -> pa.Schema:
+        return spark_arrow_schema(self.schema)
+
     def shared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A query's own rows in the columns that cross, as Spark takes them."""
-        schema = spark_arrow_schema(self.schema)
+        schema = self._for_spark
         if batch.schema.equals(schema):
             return batch
         own = dict(zip(batch.schema.names, batch.columns, strict=True))
