@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from sash.engine.gathering import gathered
 from sash.engine.kernels.ordering import argsort_instants, merge_ends
 from sash.engine.netting import net
-from sash.engine.parallel import gathered
 from sash.engine.state.live_rows import Ended, LiveRows
 from sash.engine.state.saving import changes_of, changes_table
 from sash.lifetimes import Changes, Instant
@@ -56,10 +56,11 @@ class Differences:
 
     def step(self, changes: Changes, frontier: Instant) -> Deltas:
         """All changes up to the frontier."""
-        ended = self.live.pop(frontier)
         lasting = changes.until > frontier
+        deltas = self._deltas(changes, np.flatnonzero(~lasting), self.live.pop(frontier))
         self.live.add(changes, lasting)
-        return self._deltas(changes, np.flatnonzero(~lasting), ended)
+        self.live.forget(frontier)
+        return deltas
 
     def within(self, changes: Changes, frontier: Instant) -> Deltas:
         """The same for an edge whose rows end within a step or by negative rows: nothing is held."""
@@ -67,20 +68,28 @@ class Differences:
 
     def _deltas(self, changes: Changes, short: np.ndarray, ended: Ended | None) -> Deltas:
         """What began, what began and ended (`short`), and what ended of earlier steps, in time order."""
-        n, columns = len(changes), changes.columns
         rows, at, change = short, changes.until[short], -changes.weight[short]
         if ended is not None and len(ended):
-            columns = tuple(map(pa.concat_arrays, zip(columns, *ended.pieces, strict=True)))
-            rows = np.concatenate([rows, n + ended.places])
+            rows = np.concatenate([rows, np.arange(len(changes), len(changes) + len(ended))])
             at = np.concatenate([at, ended.until])
             change = np.concatenate([change, -ended.weight])
         if not self._nets and (change > 0).any():  # a row and its negation end together
-            kept, change = net(gathered(columns, rows), at, change)
+            kept, change = net(self._gathered(changes.columns, ended, rows), at, change)
             rows, at = rows[kept], at[kept]
-        deltas = Deltas(changes.columns, changes.begin, changes.weight)
         if len(rows):
-            deltas = _merged(columns, deltas, rows, at, change)
+            places, at, change = _merged(changes, rows, at, change)
+            deltas = Deltas(tuple(self._gathered(changes.columns, ended, places)), at, change)
+        else:
+            deltas = Deltas(changes.columns, changes.begin, changes.weight)
         return deltas.netted() if self._nets else deltas
+
+    def _gathered(
+        self, begun: Sequence[pa.Array], ended: Ended | None, places: np.ndarray
+    ) -> list[pa.Array]:
+        """Rows of what began and, counted on after those, of what ended."""
+        if ended is None or not len(ended):
+            return gathered(begun, places)
+        return self.live.take_beside(begun, ended, places)
 
     def save(self, frontier: Instant) -> dict[str, pa.Table]:
         """The rows whose ends are to come."""
@@ -92,11 +101,11 @@ class Differences:
 
 
 def _merged(
-    columns: Sequence[pa.Array], begun: Deltas, rows: np.ndarray, at: np.ndarray, change: np.ndarray
-) -> Deltas:
-    """What began at its beginning and the given rows at their ends; `columns` have what began first."""
+    begun: Changes, rows: np.ndarray, at: np.ndarray, change: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Places, instants and changes of what began at its beginning and of the given rows at their ends."""
     order = argsort_instants(at)
     places, instants, changes = (np.empty(len(begun) + len(at), np.int64) for _ in range(3))
     in_order = np.empty(0, np.int64) if order is None else order
-    merge_ends(begun.at, begun.change, at, in_order, rows, change, places, instants, changes)
-    return Deltas(tuple(gathered(columns, places)), instants, changes)
+    merge_ends(begun.begin, begun.weight, at, in_order, rows, change, places, instants, changes)
+    return places, instants, changes

@@ -7,10 +7,10 @@ ones alike, one typed `writes_*` only the latter.
 from __future__ import annotations
 
 __all__ = [
-    "boolean", "float64", "inlined", "int64", "kernel", "reads_i32", "reads_i64", "reads_u8",
-    "reads_u64",
-    "reads_words", "uint64", "writes_f64", "writes_i32", "writes_i64", "writes_table_f64",
-    "writes_table_i32", "writes_table_i64", "writes_u8", "writes_u64", "writes_words",
+    "boolean", "fixed_widths", "float64", "inlined", "int64", "kernel", "reads", "reads_i32", "reads_i64",
+    "reads_u32", "reads_u64", "reads_u8", "reads_words", "uint64", "writes", "writes_f64", "writes_i32",
+    "writes_i64", "writes_table_f64", "writes_table_i32", "writes_table_i64", "writes_u32", "writes_u64",
+    "writes_u8", "writes_words",
 ]  # fmt: skip
 
 from collections.abc import Callable
@@ -20,26 +20,31 @@ import numba
 from numba import types
 
 int64, uint64, float64, boolean = types.int64, types.uint64, types.float64, types.boolean
+fixed_widths = (types.uint8, types.uint16, types.uint32, types.uint64, types.complex128)
+"""One type for each width of values that are only moved: 1, 2, 4, 8 and 16 bytes."""
 
 
-def _reads(of: Any, dimensions: int = 1) -> Any:
+def reads(of: Any, dimensions: int = 1) -> Any:
+    """An array that is only read."""
     return types.Array(of, dimensions, "C", readonly=True)
 
 
-def _writes(of: Any, dimensions: int = 1) -> Any:
+def writes(of: Any, dimensions: int = 1) -> Any:
+    """An array that is written to."""
     return types.Array(of, dimensions, "C")
 
 
-reads_i64, reads_i32, reads_u64 = _reads(types.int64), _reads(types.int32), _reads(types.uint64)
-reads_u8, reads_words = _reads(types.uint8), _reads(types.int64, 2)
-writes_i64, writes_i32, writes_u64 = _writes(types.int64), _writes(types.int32), _writes(types.uint64)
-writes_u8, writes_f64, writes_words = _writes(types.uint8), _writes(types.float64), _writes(types.int64, 2)
-writes_table_i64, writes_table_f64 = _writes(types.int64, 2), _writes(types.float64, 2)
-writes_table_i32 = _writes(types.int32, 2)
+reads_i64, reads_i32, reads_u64 = reads(types.int64), reads(types.int32), reads(types.uint64)
+reads_u8, reads_u32, reads_words = reads(types.uint8), reads(types.uint32), reads(types.int64, 2)
+writes_i64, writes_i32, writes_u64 = writes(types.int64), writes(types.int32), writes(types.uint64)
+writes_u8, writes_f64, writes_words = writes(types.uint8), writes(types.float64), writes(types.int64, 2)
+writes_u32 = writes(types.uint32)
+writes_table_i64, writes_table_f64 = writes(types.int64, 2), writes(types.float64, 2)
+writes_table_i32 = writes(types.int32, 2)
 
 
 def kernel(signature: Any) -> Callable[[Any], Any]:
-    """Compile for exactly one signature: a tuple of parameters, or result(parameters).
+    """Compile for exactly one signature, a tuple of parameters or result(parameters), or a list of some.
 
     Arithmetic on instants and hashes wraps around, as in C.
     """

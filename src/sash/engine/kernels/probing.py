@@ -1,9 +1,9 @@
 """Index and probe: the heart of the join, a merge of two sides in order of their hashes.
 
-An index has its rows in order of the top bits of their hash: `hashes`, `begins`, `untils` and
-`order` (the row's place in its segment) side by side, and `starts` [2^bits + 1] saying where each
-bit pattern begins. Probing rows come in hash order too, so that both sides are read from front to
-back and the caches are not missed.
+An index has its rows in order of the top bits of their hash: `marks` (what a key is told by), `offsets`
+(beginnings, as distances from `base`), `spans` and `order` (the row's place in its segment) side by side,
+and `starts` [2^bits + 1] saying where each bit pattern begins. Probing rows come in hash order too, so
+that both sides are read from front to back and the caches are not missed.
 """
 
 from __future__ import annotations
@@ -17,25 +17,31 @@ from sash.engine.kernels.compiler import (
     kernel,
     reads_i32,
     reads_i64,
+    reads_u32,
     reads_u64,
     reads_words,
     writes_i32,
     writes_i64,
-    writes_u64,
+    writes_u32,
 )
 
 
-@kernel((reads_u64, reads_i64, reads_i64, int64, writes_i32, writes_i32, writes_u64, writes_i64, writes_i64))
+@kernel(
+    [
+        (reads_u64, reads_i64, reads_i64, int64, int64, writes_i32, writes_i32, writes_i64, offsets)
+        for offsets in (writes_u32, writes_i64)
+    ]
+)
 def build_index(
     hashes: np.ndarray,
+    told_by: np.ndarray,
     begins: np.ndarray,
-    untils: np.ndarray,
+    base: int,
     bits: int,
     starts: np.ndarray,
     order: np.ndarray,
-    out_hashes: np.ndarray,
-    out_begins: np.ndarray,
-    out_untils: np.ndarray,
+    marks: np.ndarray,
+    offsets: np.ndarray,
 ) -> None:
     """A counting sort by the top `bits` of each hash; `starts` must come in as zeros."""
     shift = np.uint64(64 - bits)
@@ -47,9 +53,8 @@ def build_index(
         bucket = np.int64(hashes[i] >> shift)
         place = starts[bucket]
         order[place] = i
-        out_hashes[place] = hashes[i]
-        out_begins[place] = begins[i]
-        out_untils[place] = untils[i]
+        marks[place] = told_by[i]
+        offsets[place] = begins[i] - base
         starts[bucket] = place + 1
     for b in range(len(starts) - 1, 0, -1):
         starts[b] = starts[b - 1]
@@ -57,15 +62,19 @@ def build_index(
 
 
 @kernel(
-    int64(
-        reads_i32, reads_u64, reads_i64, reads_i64, reads_words, writes_i64,
-        int64, reads_i32, reads_i32, reads_u64, reads_i64, reads_i64, reads_words, int64,
-        writes_i32, writes_i32, writes_i64, writes_i64,
-    )
+    [
+        int64(
+            reads_i32, reads_u64, reads_i64, reads_i64, reads_i64, reads_words, writes_i64,
+            int64, reads_i32, reads_i32, reads_i64, int64, offsets, reads_i64, reads_words, int64,
+            writes_i32, writes_i32, writes_i64, writes_i64,
+        )
+        for offsets in (reads_u32, reads_i64)
+    ]
 )  # fmt: skip
 def probe(
     probe_order: np.ndarray,
     probe_hashes: np.ndarray,
+    probe_marks: np.ndarray,
     probe_begins: np.ndarray,
     probe_untils: np.ndarray,
     words: np.ndarray,
@@ -73,9 +82,10 @@ def probe(
     bits: int,
     starts: np.ndarray,
     order: np.ndarray,
-    hashes: np.ndarray,
-    begins: np.ndarray,
-    untils: np.ndarray,
+    marks: np.ndarray,
+    base: int,
+    offsets: np.ndarray,
+    spans: np.ndarray,
     kept_words: np.ndarray,
     first_row: int,
     out_probes: np.ndarray,
@@ -86,36 +96,40 @@ def probe(
     """All pairs of probing row and kept row with equal words and overlapping lifetimes.
 
     The probing side is an index as well. Begins at its place cursor[0] and leaves there where to go
-    on; gives the number of pairs written. One word needs no comparing (its hash is a bijection). A
-    row's pairs are written whole or not at all.
+    on; gives the number of pairs written. Keys of one word have no words here: their marks say it all.
+    A row's pairs are written whole or not at all.
     """
-    w = words.shape[1]
+    w = words.shape[1] if len(words) else 0
     shift = np.uint64(64 - bits)
     room = len(out_probes)
+    alike = len(spans) == 1
+    span = spans[0]
     count = 0
     for i in range(cursor[0], len(probe_order)):
-        h = probe_hashes[i]
-        bucket = np.int64(h >> shift)
+        bucket = np.int64(probe_hashes[i] >> shift)
+        mark = probe_marks[i]
         begin, until = probe_begins[i], probe_untils[i]
-        mark = count
+        before = count
         for place in range(starts[bucket], starts[bucket + 1]):
-            if hashes[place] != h:
+            if marks[place] != mark:
                 continue
-            later = max(begin, begins[place])
-            sooner = min(until, untils[place])
+            kept_begin = base + np.int64(offsets[place])
+            if not alike:
+                span = spans[place]
+            later = max(begin, kept_begin)
+            sooner = min(until, kept_begin + span)
             if later >= sooner:
                 continue
-            if w > 1:
-                same = True
-                for j in range(w):
-                    if kept_words[order[place], j] != words[probe_order[i], j]:
-                        same = False
-                        break
-                if not same:
-                    continue
+            same = True
+            for j in range(w):
+                if kept_words[order[place], j] != words[probe_order[i], j]:
+                    same = False
+                    break
+            if not same:
+                continue
             if count >= room:
                 cursor[0] = i
-                return mark
+                return before
             out_probes[count] = probe_order[i]
             out_rows[count] = first_row + order[place]
             out_begins[count] = later

@@ -20,11 +20,11 @@ import pyarrow as pa
 from sash.engine.accumulators import MOST_ROWS
 from sash.engine.encoding import key_words, value_words
 from sash.engine.expressions import evaluate
+from sash.engine.gathering import gathered
 from sash.engine.kernels.aggregating import EARLIER, link_states, sweep_groups, sweep_groups_with_triples
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.lanes import Lanes
 from sash.engine.operator import Operator, Saved
-from sash.engine.parallel import gathered
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.distinct_values import DistinctValues
 from sash.engine.state.extremes import Extremes, extremes_for

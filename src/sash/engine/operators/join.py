@@ -19,11 +19,13 @@ import pyarrow.compute as pc
 
 from sash.engine.encoding import any_null, key_words, value_words
 from sash.engine.expressions import Faults, evaluate
+from sash.engine.gathering import Task, done
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.operator import Operator, Saved
 from sash.engine.parallel import in_parallel
 from sash.engine.state.calendar import Calendar
-from sash.engine.state.keyed_rows import Index, KeyedRows, Segments, matches
+from sash.engine.state.key_index import Index
+from sash.engine.state.keyed_rows import KeyedRows, Segments, matches
 from sash.engine.state.live_combinations import LiveCombinations
 from sash.engine.state.saving import under
 from sash.language.expressions import Expression, columns_of
@@ -143,7 +145,7 @@ class MultiJoin(Operator):
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         ready = [self._matchable(i, changes) for i, changes in enumerate(inputs)]
         busy = sum(map(len, ready)) > _WORTHWHILE
-        indexing = [lambda i=i, new=new: self._own_indexes(i, new) for i, new in enumerate(ready)]
+        indexing = [self._indexing(i, new) for i, new in enumerate(ready)]
         indexes = in_parallel(indexing, worthwhile=busy)
         before = [kept.segments for kept in self._kept]
         terms = [self._term(i, new, indexes[i], before) for i, new in enumerate(ready) if len(new)]
@@ -154,8 +156,13 @@ class MultiJoin(Operator):
                 self._live.renumber(i, *moved)
         return result
 
-    def _own_indexes(self, i: int, changes: Changes) -> list[Index]:
-        return [self._own_index(key, changes) for key in self._keys[i]] if len(changes) else []
+    def _indexing(self, i: int, changes: Changes) -> Callable[[], list[Index]]:
+        """How to index new rows of input i by each key; the indexes' memory is set aside now."""
+        keys = self._keys[i] if len(changes) else []
+        building = [Index.building(changes.begin, changes.until) for _ in keys]
+        return lambda: [
+            build(self._own_words(key, changes)) for key, build in zip(keys, building, strict=True)
+        ]
 
     def _term(
         self, i: int, changes: Changes, indexes: Sequence[Index], before: Sequence[Segments]
@@ -180,10 +187,9 @@ class MultiJoin(Operator):
         nulls = any_null([evaluate(key, changes.columns, len(changes), self.faults) for key in keys])
         return changes if nulls is None else changes.filter(~nulls)
 
-    def _own_index(self, key: _Key, changes: Changes) -> Index:
-        n = len(changes)
-        values = [evaluate(e, changes.columns, n, self.faults) for e in key.own]
-        return Index.of(_words(values, key.null_safe, n), changes.begin, changes.until)
+    def _own_words(self, key: _Key, changes: Changes) -> np.ndarray:
+        values = [evaluate(e, changes.columns, len(changes), self.faults) for e in key.own]
+        return _words(values, key.null_safe, len(changes))
 
     def _asking(self, i: int, changes: Changes, indexes: Sequence[Index]) -> Index:
         """New rows as the first input on their route is probed by them; mostly an index they have."""
@@ -239,17 +245,17 @@ class MultiJoin(Operator):
         return found.take(np.flatnonzero(pc.fill_null(passed, False).to_numpy(zero_copy_only=False)))
 
     def _columns(self, found: _Combinations, read: frozenset[int]) -> list[pa.Array]:
-        parts = [lambda i=i: self._columns_of(i, found, read) for i in range(len(self.input_types))]
-        sides = in_parallel(parts, worthwhile=len(found.begin) > _WORTHWHILE)
-        return [column for side in sides for column in side]
-
-    def _columns_of(self, i: int, found: _Combinations, read: frozenset[int]) -> list[pa.Array]:
-        """Input i's columns of each combination, if any of them is read."""
-        offset, numbers = self._offset(i), found.numbers[i]
-        assert numbers is not None
-        here = any(offset <= c < offset + len(self.input_types[i]) for c in read)
-        kept = self._kept[i].payload.take(numbers) if here else [None] * len(self._payload[i])
-        return self._spread(i, kept)
+        """The columns of all inputs side by side for each combination; those that are not read are None."""
+        columns: list[pa.Array] = [None] * self._offset(len(self.input_types))
+        tasks: dict[int, Task] = {}
+        for i, numbers in enumerate(found.bound):
+            payload, offset = self._kept[i].payload, self._offset(i)
+            for k, column in enumerate(self._payload[i]):
+                if offset + column in read:
+                    tasks[offset + column] = payload.taking(k, numbers)
+        for position, column in zip(tasks, done(list(tasks.values()), len(found.begin)), strict=True):
+            columns[position] = column
+        return columns
 
     def _results(self, found: list[list[_Combinations]], frontier: Instant) -> Changes:
         whole = _together(found, len(self.input_types))

@@ -19,7 +19,6 @@ from sash.engine.kernels.counting import find_in_rings, push_out
 from sash.engine.kernels.ordering import merge_order
 from sash.engine.operator import Operator, Saved
 from sash.engine.ordering import by_value_within_instants
-from sash.engine.parallel import gathered_across
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.rows import Rows
 from sash.engine.state.saving import arrays_table, table_arrays
@@ -91,16 +90,14 @@ class LastRows(Operator):
         """What came, and rows of earlier steps that go, in time order."""
         n = len(came)
         order, begins = merge_order(came.begin, begins)
-        pieces, places = self._payload.located(rows)
-        places = np.concatenate([np.arange(n), places + n])[order]
-        columns = gathered_across([came.columns, *pieces], places)
+        columns = self._payload.take_beside(came.columns, rows, order)
         known = len(self._ends) > 0
         ends = self._ends.view()[rows - self._payload.origin] if known else np.full(len(rows), FOREVER)
         untils = np.concatenate([came.until, ends])[order]
         return Changes(tuple(columns), begins, untils, np.where(order < n, 1, -1))
 
     def _forget(self, frontier: Instant) -> None:
-        """Empty segments from the oldest on, as long as a quarter as many rows have left as stay."""
+        """Move the oldest rows that stay, as long as a quarter as many have left as stay."""
         while 5 * (len(self._payload) - self.rows) > len(self._payload) + _SLACK:
             self._empty_oldest(frontier)
         if self._payload.end > _HIGHEST:
@@ -110,9 +107,9 @@ class LastRows(Operator):
             self._ends.origin = 0
 
     def _empty_oldest(self, frontier: Instant) -> None:
-        """Move what lives in the oldest segments to the end: few rows, mostly, if partitions are alike."""
+        """Move what lives of the oldest rows to the end: few rows, mostly, if partitions are alike."""
         origin, rings = self._payload.origin, self._rings.view()
-        stop = self._payload.segment_end(origin + _AT_ONCE)
+        stop = min(origin + _AT_ONCE, self._payload.end)
         places = np.full(stop - origin, -1, np.int32)
         find_in_rings(rings, origin, places)
         if len(self._ends):
@@ -121,7 +118,7 @@ class LastRows(Operator):
             self._held[0] -= np.count_nonzero(ended)
         rows = np.flatnonzero(places >= 0)
         columns, ends = self._payload.take(rows + origin), self._ends.view()[rows if len(self._ends) else []]
-        self._payload.forget_before(stop)  # first, so that what is appended does not join it
+        self._payload.forget_before(stop)
         self._ends.forget_before(stop)
         self._ends.append(ends)
         first = self._payload.append(columns, len(rows))

@@ -209,8 +209,7 @@ class SemiJoinRows(Operator):
     def _rewrite(self, alive: np.ndarray) -> None:
         """Live left rows and live keys only, numbered anew."""
         keys = self._keys_of(alive)
-        forgotten = self._untils.origin - self._payload.origin  # segments go whole
-        self._payload.keep(np.concatenate([np.zeros(forgotten, bool), alive]))
+        self._payload.keep(alive)
         for tape in self._tapes:
             if len(tape):
                 tape.keep(alive)

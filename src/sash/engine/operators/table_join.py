@@ -21,7 +21,8 @@ from sash.engine.encoding import any_null, value_words
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.netting import net
 from sash.engine.operator import Operator, Saved
-from sash.engine.state.keyed_rows import Index, KeyedRows
+from sash.engine.state.key_index import Index
+from sash.engine.state.keyed_rows import KeyedRows
 from sash.language.expressions import Expression
 from sash.lifetimes import Changes, Instant
 

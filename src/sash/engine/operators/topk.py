@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from sash.engine.gathering import gathered
 from sash.engine.kernels.heaps import build_heaps
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.kernels.topk import (
@@ -39,7 +40,6 @@ from sash.engine.kernels.topk import (
 )  # fmt: skip
 from sash.engine.operator import Operator, Saved
 from sash.engine.order_keys import first_words, row_keys
-from sash.engine.parallel import gathered
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.ordered_bytes import OrderedBytes
 from sash.engine.state.saving import arrays_table, table_arrays

@@ -7,7 +7,7 @@ netted and written anew. A probe costs what it finds, not what is kept.
 
 from __future__ import annotations
 
-__all__ = ["Index", "KeyedRows", "Pairs", "Segments", "matches"]
+__all__ = ["KeyedRows", "Pairs", "Segments", "matches"]
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.encoding import hashes_of
-from sash.engine.kernels.probing import build_index, probe
+from sash.engine.kernels.probing import probe
 from sash.engine.netting import net
+from sash.engine.state.key_index import Index
 from sash.engine.state.rows import Rows
 from sash.engine.state.saving import arrays_table, changes_of, changes_table, table_arrays
 from sash.lifetimes import Changes, Instant
@@ -26,35 +26,6 @@ _PAIRS_AT_ONCE = 1 << 20
 _SLACK = 4096
 _HIGHEST = 1 << 30
 """Row numbers up to here, and those of one step more, fit 32 bits."""
-
-
-@dataclass(frozen=True, eq=False)
-class Index:
-    """Rows in order of the hash of one key; immutable, so that it can be probed from either side."""
-
-    words: np.ndarray
-    bits: int
-    starts: np.ndarray
-    order: np.ndarray
-    hashes: np.ndarray
-    begins: np.ndarray
-    untils: np.ndarray
-
-    @staticmethod
-    def of(words: np.ndarray, begins: np.ndarray, untils: np.ndarray) -> Index:
-        """Index rows with these key words and lifetimes."""
-        n = len(words)
-        bits = max(1, (n - 1).bit_length())
-        starts, order = np.zeros((1 << bits) + 1, np.int32), np.empty(n, np.int32)
-        hashes, out_begins, out_untils = np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)
-        build_index(hashes_of(words), begins, untils, bits, starts, order, hashes, out_begins, out_untils)
-        return Index(words, bits, starts, order, hashes, out_begins, out_untils)
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes it takes."""
-        parts = (self.words, self.starts, self.order, self.hashes, self.begins, self.untils)
-        return sum(part.nbytes for part in parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +38,7 @@ class _Segment:
     last_end: Instant
 
     def __len__(self) -> int:
-        return len(self.indexes[0].order)
+        return len(self.indexes[0])
 
     @staticmethod
     def of(first: int, until: np.ndarray, weight: np.ndarray, indexes: Sequence[Index]) -> _Segment:
@@ -76,22 +47,17 @@ class _Segment:
     @property
     def begin(self) -> np.ndarray:
         """When each row begins."""
-        return self._by_row(self.indexes[0].begins)
+        return self.indexes[0].by_row(self.indexes[0].begins)
 
     @property
     def until(self) -> np.ndarray:
         """When each row ends."""
-        return self._by_row(self.indexes[0].untils)
+        return self.indexes[0].by_row(self.indexes[0].untils)
 
     @property
     def weight(self) -> np.ndarray:
         """The weight of each row."""
         return np.ones(len(self), np.int64) if self.weights is None else self.weights
-
-    def _by_row(self, indexed: np.ndarray) -> np.ndarray:
-        values = np.empty_like(indexed)
-        values[self.indexes[0].order] = indexed
-        return values
 
 
 Segments = tuple[_Segment, ...]
@@ -249,18 +215,22 @@ class KeyedRows:
 
 def matches(segments: Segments, asking: Index, key: int) -> Iterator[Pairs]:
     """All matches of the asking rows in the segments by their `key`-th key, in pieces of bounded size."""
-    room = min(_PAIRS_AT_ONCE, 1024 + len(asking.order))
+    room = min(_PAIRS_AT_ONCE, 1024 + len(asking))
     out, found = _room(room), 0
+    hashes, begins, untils = asking.hashes, asking.begins, asking.untils
+    none = np.empty((0, 1), np.int64)
+    words = none if asking.longer is None else asking.longer
     for segment in segments:
         index = segment.indexes[key]
         cursor = np.zeros(1, np.int64)
         while True:
             found += probe(
-                asking.order, asking.hashes, asking.begins, asking.untils, asking.words, cursor,
-                index.bits, index.starts, index.order, index.hashes, index.begins, index.untils,
-                index.words, segment.first, *(part[found:] for part in out),
+                asking.order, hashes, asking.marks, begins, untils, words, cursor,
+                index.bits, index.starts, index.order, index.marks, index.base, index.offsets, index.spans,
+                none if index.longer is None else index.longer, segment.first,
+                *(part[found:] for part in out),
             )  # fmt: skip
-            if cursor[0] == len(asking.order):
+            if cursor[0] == len(asking):
                 break
             if found:
                 yield Pairs(*(part[:found] for part in out))
@@ -280,7 +250,7 @@ def _joined(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]:
     """Lifetimes, weights and the words of each key of several segments, in their order."""
     keys = [
-        np.concatenate([index.words for index in group])
+        np.concatenate([index.by_row(index.words) for index in group])
         for group in zip(*(segment.indexes for segment in segments), strict=True)
     ]
     begin = np.concatenate([segment.begin for segment in segments])

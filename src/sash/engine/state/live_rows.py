@@ -25,15 +25,14 @@ _ENTRY = (np.int64, np.int64)  # until, row number
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """Rows that ended: their places in the given pieces one after another, their ends and weights."""
+    """Rows that ended: their numbers, ends and weights."""
 
-    pieces: list[tuple[pa.Array, ...]]
-    places: np.ndarray
+    numbers: np.ndarray
     until: np.ndarray
     weight: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.numbers)
 
 
 class LiveRows:
@@ -84,15 +83,17 @@ class LiveRows:
         self._negatives += int(np.count_nonzero(weight < 0))
 
     def pop(self, frontier: Instant) -> Ended:
-        """The rows that end by the frontier, in order of their ends."""
+        """The rows that end by the frontier, in order of their ends; they stay until they are forgotten."""
         until, numbers = self.ends.pop(frontier)
-        weight = self._weights.view()[numbers - self._payload.origin]
-        gone = Ended(*self._payload.located(numbers), until, weight)
         self._ended += len(numbers)
-        self._forget(frontier)
-        return gone
+        return Ended(numbers, until, self._weights.view()[numbers - self._payload.origin])
 
-    def _forget(self, frontier: Instant) -> None:
+    def take_beside(self, fresh: Sequence[pa.Array], ended: Ended, places: np.ndarray) -> list[pa.Array]:
+        """The rows at places in `fresh` and, counted on after those, in what ended."""
+        return self._payload.take_beside(fresh, ended.numbers, places)
+
+    def forget(self, frontier: Instant) -> None:
+        """Let go of rows that have ended, where that is worth it."""
         untils = self._untils.view()
         front = 0
         while front < len(untils) and (untils[front : front + 4096] <= frontier).all():

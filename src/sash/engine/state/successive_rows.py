@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from sash.engine.gathering import gathered
 from sash.engine.kernels.successive import coming_and_crossing, follow
-from sash.engine.parallel import gathered
 from sash.engine.state.numbers import Numbers
 from sash.engine.state.rows import Rows
 from sash.engine.state.stable_keys import StableKeys, roomy
