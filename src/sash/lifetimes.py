@@ -45,7 +45,7 @@ def repeated(value: int, count: int) -> Instants:
     """
     known = _repeated[value]
     if len(known) < count:
-        known = np.full(count if count > _MANY else max(1024, count + count // 4), value, np.int64)
+        known = np.full(count if count > _MANY else max(1024, count + count // 16), value, np.int64)
         known.flags.writeable = False
         if count <= _MANY:
             _repeated[value] = known

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sash.engine.operators import last_rows
+from sash.engine.operators import last_rows, semi_join
 from sash.engine.operators.last_rows import LastRows
 from sash.engine.state import keyed_rows
 from sash.language.windows import Window
@@ -122,11 +122,12 @@ def test_a_join_whose_numbers_begin_anew_says_the_same(
 @pytest.mark.parametrize("left", ["RANGE 400", "UNTIL ends"])
 @pytest.mark.parametrize("right", ["RANGE 400", "UNTIL ends"])
 def test_a_semi_join_says_the_same_in_one_push_and_in_many(
-    negation: str, left: str, right: str, sessions: Any, tmp_path: Path
+    negation: str, left: str, right: str, sessions: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     query = (
         f"SELECT a.ts, a.k FROM a [{left}] WHERE {negation}EXISTS (SELECT * FROM b [{right}] WHERE b.k = a.k)"
     )
     whole = pushed(sessions, query, 5, 1)
+    monkeypatch.setattr(semi_join, "_HIGHEST", 1_000)
     assert whole
     assert pushed(sessions, query, 5, 40, tmp_path / "half") == whole

@@ -53,3 +53,9 @@ def test_lanes_keep_their_shape(shape: tuple[int, int]) -> None:
 
 def test_equal_numbers_take_no_room() -> None:
     assert Packed.of(np.ones(9_000, np.int64)).nbytes == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_ones_keep_their_type(dtype: type) -> None:
+    ones = np.ones(9_000, dtype)
+    assert unpacked([Packed.of(ones)]).dtype == dtype

@@ -164,7 +164,7 @@ class Circuit:
         """When rows end up to the frontier, as seen by the operator that has most ends to come."""
         calendars = [ends for place in self._places if place.operator for ends in place.operator.ends]
         most = max([*calendars, *self.output.ends], key=len)
-        return most.due(frontier) if len(most) > 2 * STRIDE_ROWS else np.empty(0, np.int64)
+        return most.due(frontier) if len(most) > STRIDE_ROWS else np.empty(0, np.int64)
 
     def _stride(self, frontier: Instant, inputs: dict[str, Changes]) -> None:
         before, self.frontier = self.frontier, frontier
@@ -217,7 +217,7 @@ def _strides(
 ) -> Iterator[tuple[Instant, dict[str, Changes]]]:
     """Cut a step at instants that split its largest input, or its ends, evenly."""
     rows = sum(map(len, inputs.values()))
-    if max(rows, len(ends)) <= 2 * STRIDE_ROWS:
+    if rows <= 2 * STRIDE_ROWS and len(ends) <= STRIDE_ROWS:
         yield frontier, inputs
         return
     largest = np.sort(ends) if len(ends) > rows else max(inputs.values(), key=len).begin

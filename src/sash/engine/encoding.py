@@ -6,7 +6,15 @@ NaN above everything, strings by their bytes.
 
 from __future__ import annotations
 
-__all__ = ["any_null", "hashes_of", "key_words", "order_words", "value_words", "word_count"]
+__all__ = [
+    "any_null",
+    "hashes_of",
+    "key_words",
+    "order_words",
+    "room_for_words",
+    "value_words",
+    "word_count",
+]
 
 from collections.abc import Sequence
 
@@ -91,8 +99,16 @@ def any_null(columns: Sequence[pa.Array]) -> np.ndarray | None:
     return mask
 
 
-def value_words(columns: Sequence[pa.Array], length: int) -> np.ndarray:
+def room_for_words(types: Sequence[pa.DataType], length: int) -> np.ndarray | None:
+    """What `value_words` can write to; None where it would not."""
+    width = sum(map(word_count, types))
+    return np.empty((length, width), np.int64) if width > 1 else None
+
+
+def value_words(columns: Sequence[pa.Array], length: int, out: np.ndarray | None = None) -> np.ndarray:
     """Words [length, w] of rows without NULLs; no columns give one zero word.
+
+    They are written to `out` if there is one (`room_for_words`).
 
     >>> value_words([pa.array([7, 8])], 2).tolist()
     [[7], [8]]
@@ -102,12 +118,12 @@ def value_words(columns: Sequence[pa.Array], length: int) -> np.ndarray:
     if len(columns) == 1 and _is_one_word(columns[0].type):
         return np.ascontiguousarray(_one_word(columns[0]).reshape(-1, 1))
     widths = [word_count(column.type) for column in columns]
-    out = np.empty((length, sum(widths)), np.int64)
+    words = np.empty((length, sum(widths)), np.int64) if out is None else out
     at = 0
     for column, width in zip(columns, widths, strict=True):
-        _write_words(column, out, at)
+        _write_words(column, words, at)
         at += width
-    return out
+    return words
 
 
 def key_words(columns: Sequence[pa.Array], length: int) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Rows of columns by their places, half of the columns each in a thread where there is much to do.
+"""Rows of columns by their places, some of the columns in a second thread where there is much to do.
 
-What is gathered is set aside in the calling thread: memory that another thread takes stays with that
-thread when it is given back, and lies idle there while this one takes more.
+That thread fills what the calling one has set aside: memory that it took itself would stay with it when
+given back, and lie idle there while this one takes more.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = ["Task", "done", "gathered", "taking"]
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,11 +20,19 @@ from sash.engine.fixed_width import as_column, moving_dtype, values_of
 from sash.engine.kernels.gathering import gather
 from sash.engine.parallel import in_parallel
 
-Task = Callable[[], pa.Array]
-"""Makes one column; its memory is set aside already where that can be."""
-
 _MANY = 32_768
 """From this many rows on, gathering them is worth a second thread."""
+_SLOWER = 3
+"""About how many times longer a column takes whose memory could not be set aside."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Makes one column."""
+
+    run: Callable[[], pa.Array]
+    set_aside: bool
+    """Whether its memory is set aside already, so that another thread may fill it."""
 
 
 def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:
@@ -38,19 +47,23 @@ def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:
 
 def done(tasks: Sequence[Task], rows: int) -> list[pa.Array]:
     """The columns that the tasks make, of so many rows each."""
-    half = len(tasks) // 2
-    parts = [lambda: [task() for task in tasks[:half]], lambda: [task() for task in tasks[half:]]]
-    first, second = in_parallel(parts, worthwhile=half > 0 and rows > _MANY)
-    return first + second
+    here = [i for i, task in enumerate(tasks) if not task.set_aside]
+    movable = [i for i, task in enumerate(tasks) if task.set_aside]
+    elsewhere = movable[: (len(movable) + _SLOWER * len(here)) // 2]
+    here += movable[len(elsewhere) :]
+    parts = [lambda some=some: [tasks[i].run() for i in some] for some in (elsewhere, here)]
+    made = in_parallel(parts, worthwhile=bool(elsewhere) and rows > _MANY)
+    columns = dict(zip(elsewhere + here, made[0] + made[1], strict=True))
+    return [columns[i] for i in range(len(tasks))]
 
 
 def taking(column: pa.Array, rows: np.ndarray) -> Task:
     """How to get the given rows of a column."""
     dtype = moving_dtype(column.type)
     if dtype is None or column.null_count:
-        return lambda: pc.take(column, pa.array(rows), boundscheck=False)
+        return Task(lambda: pc.take(column, pa.array(rows), boundscheck=False), set_aside=False)
     out = np.empty(len(rows), dtype)
-    return partial(_filled, column.type, values_of(column, dtype), rows, out)
+    return Task(partial(_filled, column.type, values_of(column, dtype), rows, out), set_aside=True)
 
 
 def _filled(type_: pa.DataType, values: np.ndarray, rows: np.ndarray, out: np.ndarray) -> pa.Array:

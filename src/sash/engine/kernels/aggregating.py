@@ -8,7 +8,7 @@ comes and what goes are one.
 from __future__ import annotations
 
 __all__ = [
-    "EARLIER", "NONE", "count_runs", "link_states", "merge_partials", "sweep_groups",
+    "EARLIER", "NONE", "count_runs", "lanes_of", "link_states", "merge_partials", "sweep_groups",
     "sweep_groups_with_triples", "sweep_values",
 ]  # fmt: skip
 
@@ -177,6 +177,15 @@ def _sweep(real: bool) -> Any:
 
 
 sweep_groups, sweep_groups_with_triples = _sweep(False), _sweep(True)
+
+
+@kernel((reads_words, reads_i64, writes_table_i64))
+def lanes_of(lines: np.ndarray, rows: np.ndarray, lanes: np.ndarray) -> None:
+    """The given rows of lines, lane by lane."""
+    for i in range(len(rows)):
+        line = lines[rows[i]]
+        for lane in range(len(line)):
+            lanes[lane, i] = line[lane]
 
 
 @kernel(

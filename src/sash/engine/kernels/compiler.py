@@ -9,8 +9,8 @@ from __future__ import annotations
 __all__ = [
     "boolean", "fixed_widths", "float64", "inlined", "int64", "kernel", "reads", "reads_i32", "reads_i64",
     "reads_u32", "reads_u64", "reads_u8", "reads_words", "uint64", "writes", "writes_f64", "writes_i32",
-    "writes_i64", "writes_table_f64", "writes_table_i32", "writes_table_i64", "writes_u32", "writes_u64",
-    "writes_u8", "writes_words",
+    "writes_i64", "writes_i8", "writes_table_f64", "writes_table_i32", "writes_table_i64", "writes_u32",
+    "writes_u64", "writes_u8", "writes_words",
 ]  # fmt: skip
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ reads_i64, reads_i32, reads_u64 = reads(types.int64), reads(types.int32), reads(
 reads_u8, reads_u32, reads_words = reads(types.uint8), reads(types.uint32), reads(types.int64, 2)
 writes_i64, writes_i32, writes_u64 = writes(types.int64), writes(types.int32), writes(types.uint64)
 writes_u8, writes_f64, writes_words = writes(types.uint8), writes(types.float64), writes(types.int64, 2)
-writes_u32 = writes(types.uint32)
+writes_u32, writes_i8 = writes(types.uint32), writes(types.int8)
 writes_table_i64, writes_table_f64 = writes(types.int64, 2), writes(types.float64, 2)
 writes_table_i32 = writes(types.int32, 2)
 

@@ -10,7 +10,15 @@ __all__ = ["come_and_go", "extend_distinct"]
 
 import numpy as np
 
-from sash.engine.kernels.compiler import int64, kernel, reads_i64, writes_i64, writes_table_i64
+from sash.engine.kernels.compiler import (
+    int64,
+    kernel,
+    reads_i64,
+    writes_i8,
+    writes_i32,
+    writes_i64,
+    writes_table_i64,
+)
 
 
 @kernel(
@@ -81,7 +89,7 @@ def extend_distinct(
 @kernel(
     (
         reads_i64, reads_i64, reads_i64, reads_i64, int64, int64, writes_table_i64,
-        writes_i64, writes_i64, writes_i64, writes_i64, writes_i64,
+        writes_i32, writes_i64, writes_i8, writes_i64, writes_i64,
     )
 )  # fmt: skip
 def come_and_go(
@@ -123,7 +131,7 @@ def come_and_go(
             values[slot, 0] = untils[i]
     appeared, due = written, 0
     for i in range(len(due_slots) + appeared):
-        slot = due_slots[i] if i < len(due_slots) else out_slots[i - len(due_slots)]
+        slot = due_slots[i] if i < len(due_slots) else np.int64(out_slots[i - len(due_slots)])
         end = values[slot, 0]
         if end == gone or values[slot, 1] > frontier:
             continue

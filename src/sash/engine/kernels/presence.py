@@ -28,6 +28,7 @@ from sash.engine.kernels.compiler import (
     reads_i64,
     writes_i32,
     writes_i64,
+    writes_table_i32,
     writes_table_i64,
 )
 
@@ -134,7 +135,7 @@ def _larger(out: np.ndarray) -> np.ndarray:
     return larger
 
 
-@kernel((reads_i32, writes_table_i64, writes_i32))
+@kernel((reads_i32, writes_table_i32, writes_i32))
 def hang(row_slots: np.ndarray, keys: np.ndarray, back: np.ndarray) -> None:
     """Hang rows 0, 1, ... on their keys, newest first, as `sweep_shown` has them; `keys` has no rows yet."""
     for row in range(len(row_slots)):
@@ -146,7 +147,7 @@ def hang(row_slots: np.ndarray, keys: np.ndarray, back: np.ndarray) -> None:
 @kernel(
     writes_table_i64(
         boolean, int64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64, reads_i64,
-        reads_i64, reads_i32, reads_i64, int64, int64, writes_table_i64, writes_i32, reads_i32, reads_i64,
+        reads_i64, reads_i32, reads_i64, int64, int64, writes_table_i32, writes_i32, reads_i32, reads_i64,
         reads_i64, writes_i32,
     )
 )  # fmt: skip
@@ -223,7 +224,7 @@ def sweep_shown(
             if now == keys[slot, 1]:
                 continue
             keys[slot, 1] = now
-            row, newer = keys[slot, 2], np.int64(-1)
+            row, newer = np.int64(keys[slot, 2]), np.int64(-1)
             while row >= origin:
                 place = row - origin
                 older = row - back[place] if back[place] > 0 else np.int64(-1)
@@ -249,7 +250,7 @@ def sweep_shown(
         while left_begin == at:
             slot, row = left_slots[i], first_row + i
             place = row - origin
-            older = keys[slot, 2]
+            older = np.int64(keys[slot, 2])
             back[place] = row - older if older >= origin else 0
             keys[slot, 2] = row
             if keys[slot, 1] == sign:

@@ -21,7 +21,13 @@ from sash.engine.accumulators import MOST_ROWS
 from sash.engine.encoding import key_words, value_words
 from sash.engine.expressions import evaluate
 from sash.engine.gathering import gathered
-from sash.engine.kernels.aggregating import EARLIER, link_states, sweep_groups, sweep_groups_with_triples
+from sash.engine.kernels.aggregating import (
+    EARLIER,
+    lanes_of,
+    link_states,
+    sweep_groups,
+    sweep_groups_with_triples,
+)
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.lanes import Lanes
 from sash.engine.operator import Operator, Saved
@@ -88,7 +94,7 @@ class GroupAggregate(Operator):
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         born = self._born
-        return self.give(*self.take_in(inputs, frontier), born)
+        return self.give([*self.take_in(inputs, frontier)], born)
 
     def take_in(self, inputs: Sequence[Changes], frontier: Instant) -> tuple[Events, Events]:
         """What comes and what goes up to the frontier, both in time order; lanes are as they were."""
@@ -96,11 +102,15 @@ class GroupAggregate(Operator):
         self._mass -= int(go[2][:, 0].sum())
         return come, go
 
-    def give(self, come: Events, go: Events, born: bool) -> Changes:
-        """Apply what `take_in` gave to the lanes; the rows that follow from it."""
+    def give(self, events: list[Events], born: bool) -> Changes:
+        """Apply what `take_in` gave to the lanes; the rows that follow from it. The list is emptied."""
+        come, go = events
+        events.clear()
         if not len(come[0]) and not len(go[0]):
             return Changes.empty(self.types)
-        result = self._rows(*self._states(come, go, born))
+        states = self._states(come, go, born)
+        del come, go  # there may be many
+        result = self._rows(*states)
         self.forget()
         return result
 
@@ -225,7 +235,8 @@ class GroupAggregate(Operator):
         own = groups, at, before, ints, int(not self.groups)
         if telling is not None:
             written = link_states(*own, ints, telling, FOREVER, *out, self.living)
-            linked = np.ascontiguousarray(np.take(ints, out[0][:written], axis=0).T)
+            linked = np.empty((ints.shape[1], written), np.int64)
+            lanes_of(ints, out[0][:written], linked)
             results = self._results(linked, floats[:0].T, np.ones(written, np.bool_))
         else:
             results = self._results(ints.T, floats.T, (ints[:, 0] > 0) & (before != EARLIER))

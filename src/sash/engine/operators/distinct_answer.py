@@ -21,7 +21,7 @@ from sash.engine.state.calendar import Calendar
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.tape import Tape
-from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
+from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant, repeated
 
 _FEW = 1024
 _END, _LOOK = range(2)
@@ -48,16 +48,17 @@ class DistinctAnswer(Operator):
         lives = self._lives.view()
         _, due = self._due.pop(frontier)
         room = 2 * len(slots) + len(due)
-        out = [np.empty(room, np.int64) for _ in range(3)]
+        values, at, change = np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int8)
         later, counts = np.empty(len(slots) + len(due), np.int64), np.empty(2, np.int64)
         come_and_go(
-            slots, changes.begin, changes.until, due, frontier, BEGINNING, lives, *out, later, counts
-        )
-        values, at, change = (part[: counts[0]] for part in out)
-        later = later[: counts[1]]
+            slots, changes.begin, changes.until, due, frontier, BEGINNING, lives,
+            values, at, change, later, counts,
+        )  # fmt: skip
+        written, later = int(counts[0]), later[: counts[1]]
         self._due.add((lives[later, _END], later))
-        columns = tuple(self._values.columns(values))
-        result = in_order(Changes(columns, at, np.full(len(at), FOREVER), change))
+        columns = tuple(self._values.columns(values[:written]))
+        signs = change[:written].astype(np.int64)
+        result = in_order(Changes(columns, at[:written], repeated(FOREVER, written), signs))
         self._forget()
         return result
 

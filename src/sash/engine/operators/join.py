@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.engine.encoding import any_null, key_words, value_words
+from sash.engine.encoding import any_null, key_words, room_for_words, value_words
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.gathering import Task, done
 from sash.engine.kernels.ordering import argsort_instants
@@ -158,10 +158,13 @@ class MultiJoin(Operator):
 
     def _indexing(self, i: int, changes: Changes) -> Callable[[], list[Index]]:
         """How to index new rows of input i by each key; the indexes' memory is set aside now."""
-        keys = self._keys[i] if len(changes) else []
-        building = [Index.building(changes.begin, changes.until) for _ in keys]
+        keys, n = self._keys[i] if len(changes) else [], len(changes)
+        rooms = [
+            (Index.building(changes.begin, changes.until), room_for_words([e.type for e in key.own], n))
+            for key in keys
+        ]
         return lambda: [
-            build(self._own_words(key, changes)) for key, build in zip(keys, building, strict=True)
+            build(self._own_words(key, changes, out)) for key, (build, out) in zip(keys, rooms, strict=True)
         ]
 
     def _term(
@@ -187,9 +190,9 @@ class MultiJoin(Operator):
         nulls = any_null([evaluate(key, changes.columns, len(changes), self.faults) for key in keys])
         return changes if nulls is None else changes.filter(~nulls)
 
-    def _own_words(self, key: _Key, changes: Changes) -> np.ndarray:
+    def _own_words(self, key: _Key, changes: Changes, out: np.ndarray | None) -> np.ndarray:
         values = [evaluate(e, changes.columns, len(changes), self.faults) for e in key.own]
-        return _words(values, key.null_safe, len(changes))
+        return _words(values, key.null_safe, len(changes), out)
 
     def _asking(self, i: int, changes: Changes, indexes: Sequence[Index]) -> Index:
         """New rows as the first input on their route is probed by them; mostly an index they have."""
@@ -375,10 +378,12 @@ def _emptied(arrays: list[np.ndarray]) -> np.ndarray:
     return whole
 
 
-def _words(values: Sequence[pa.Array], null_safe: Sequence[bool], n: int) -> np.ndarray:
+def _words(
+    values: Sequence[pa.Array], null_safe: Sequence[bool], n: int, out: np.ndarray | None = None
+) -> np.ndarray:
     """The words of a key; only null-safe parts need to mark NULLs, the others have none left."""
-    plain = value_words([value for value, safe in zip(values, null_safe, strict=True) if not safe], n)
     if not any(null_safe):
-        return plain
+        return value_words(values, n, out)
+    plain = value_words([value for value, safe in zip(values, null_safe, strict=True) if not safe], n)
     marked = key_words([value for value, safe in zip(values, null_safe, strict=True) if safe], n)
     return np.concatenate([plain, marked], axis=1)

@@ -27,13 +27,15 @@ from sash.engine.state.rows import Rows
 from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.tape import Tape
 from sash.language.expressions import Expression
-from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
+from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant, repeated
 
 _RIGHT_END = (np.int64, np.int32, np.int64)  # until, slot, weight
 _LEFT_END = (np.int64, np.int64)  # until, row
 _COUNT, _MATCHED, _HEAD = range(3)
 _UNSEEN = np.array([0, 0, -1])
 _SLACK = 4096
+_HIGHEST = 1 << 30
+"""Row numbers up to here, and those of one step more, fit 32 bits."""
 
 Ends = tuple[np.ndarray, ...]
 
@@ -67,7 +69,7 @@ class SemiJoinRows(Operator):
 
     def __post_init__(self) -> None:
         self._keys = KeyTable([key.type for key in self.left_keys])
-        self._slots = Tape(np.int64, width=3)
+        self._slots = Tape(np.int32, width=3)
         self._ends = Calendar(_RIGHT_END)
         self._payload = Rows(self.types)
         self._back, self._row_slots, self._lines = (Tape(np.int32) for _ in range(3))
@@ -96,8 +98,8 @@ class SemiJoinRows(Operator):
             self._slots.view(),
             *(tape.view() for tape in self._tapes),
         )
-        begin, until = np.ascontiguousarray(lines[:, 1]), np.ascontiguousarray(lines[:, 2])
-        rows, weight = np.ascontiguousarray(lines[:, 0]), np.ascontiguousarray(lines[:, 3])
+        rows, begin, weight = (np.ascontiguousarray(lines[:, i]) for i in (0, 1, 3))
+        until = repeated(FOREVER, len(lines)) if self.closes else np.ascontiguousarray(lines[:, 2])
         del lines  # there may be many
         result = self._result(rows, begin, until, weight)
         self._frontier = frontier
@@ -175,6 +177,8 @@ class SemiJoinRows(Operator):
             self._payload.forget_before(first)
             for tape in self._tapes:
                 tape.forget_before(first)
+        if self._payload.end > _HIGHEST:
+            self._rewrite(self._untils.view() > frontier)
         if self.rows >= self._look_at:
             living = self._look(frontier)
             self._look_at = max(_SLACK, 2 * living)
@@ -268,7 +272,7 @@ class SemiJoinRows(Operator):
             "weights": self._weights_of(alive),
             "slots": self._row_slots.view()[alive].astype(np.int64),
         }
-        counts = {"counts": slots[:, _COUNT].copy(), "matched": slots[:, _MATCHED].copy()}
+        counts = {"counts": slots[:, _COUNT].astype(np.int64), "matched": slots[:, _MATCHED].astype(np.int64)}
         until, end_slots, weights = self._ends.entries()
         ends = {"until": until, "slots": end_slots.astype(np.int64), "weights": weights}
         return {

@@ -90,7 +90,7 @@ class TopGroups(Operator):
         if self.aggregate.lanes.wide and not self._general:
             self._generalise()
         if self._general:
-            return self.top.step([self._given(self.aggregate.give(come, go, False))], frontier)
+            return self.top.step([self._given(self.aggregate.give([come, go], False))], frontier)
         if not len(come[0]) and not len(go[0]):
             return Changes.empty(self.types)
         result = self._sweep(come, go)
@@ -118,7 +118,8 @@ class TopGroups(Operator):
         telling = lanes.telling_of([self.aggregate.aggregates[i - keys] for i in self.selected if i >= keys])
         self._memo[[WRITTEN, COME, GO]] = 0
         events = len(come[0]) + len(go[0])
-        touched, lived = np.empty(events, np.int64), np.empty(events, np.uint8)
+        at_once = min(events, groups)  # a group is noted once per instant
+        touched, lived = np.empty(at_once, np.int64), np.empty(at_once, np.uint8)
         opened = np.full(most, -1, np.int64)
         fresh = np.empty(most, np.int64), np.empty((most, lanes.ints), np.int64), np.empty(most, np.int64)
         out = self._room(max(1024, 4 * most))

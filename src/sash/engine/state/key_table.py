@@ -16,6 +16,7 @@ import pyarrow as pa
 from sash.engine.encoding import hashes_of, key_words, value_words
 from sash.engine.kernels.tables import find_or_add, rehash
 from sash.engine.parallel import in_parallel
+from sash.engine.state.room import room
 from sash.engine.state.rows import Rows
 
 _MANY = 16_384
@@ -123,14 +124,15 @@ class KeyTable:
         return moved
 
     def _grow(self) -> None:
-        keys = np.empty((2 * len(self._keys), self._keys.shape[1]), np.int64)
+        keys = room((2 * len(self._keys), self._keys.shape[1]), np.int64)
         keys[: self._used] = self._keys[: self._used]
         self._keys = keys
         if 2 * len(keys) > len(self._table):
             self._rebuild(_power_of_two(4 * len(keys)) // 2)
 
     def _rebuild(self, capacity: int) -> None:
-        self._table = np.zeros(capacity, np.int32)
+        self._table = room(capacity, np.int32)
+        self._table[:] = 0
         rehash(hashes_of(np.ascontiguousarray(self._keys[: self._used])), self._table)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sash.lifetimes import repeated
+
 _MANY = 8192
 """Fewer numbers than this are kept as they are: packing them would take longer than it is worth."""
 _NARROW = (np.uint8, np.uint16, np.uint32)
@@ -82,7 +84,7 @@ class Packed:
 
 
 def unpacked(parts: Sequence[Packed]) -> np.ndarray:
-    """All parts as one array; there must be at least one.
+    """All parts as one array, not to be written to; there must be at least one.
 
     >>> unpacked([Packed.of(np.array([1, 2])), Packed.of(np.array([3]))]).tolist()
     [1, 2, 3]
@@ -90,6 +92,9 @@ def unpacked(parts: Sequence[Packed]) -> np.ndarray:
     values = [part._values for part in parts]
     if all(part._least is None for part in parts):
         return np.concatenate(values)
+    plain = values[0].ndim == 1 and parts[0]._dtype == np.int64
+    if plain and all(part._least == 1 and not part.nbytes for part in parts):
+        return repeated(1, sum(map(len, values)))
     whole = np.empty((sum(map(len, values)), *values[0].shape[1:]), parts[0]._dtype)
     start = 0
     for part in parts:

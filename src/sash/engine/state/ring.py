@@ -15,6 +15,7 @@ import pyarrow as pa
 from sash.engine.fixed_width import as_column, valid_marks, values_of
 from sash.engine.gathering import Task
 from sash.engine.kernels.gathering import gather, gather_beside, gather_round
+from sash.engine.state.room import room
 
 _SMALL = 65_536
 """A buffer of up to this many values does not shrink."""
@@ -27,7 +28,7 @@ class Ring:
     >>> ring.append(pa.array([5, None, 7]))
     >>> ring.forget_before(1)
     >>> ring.append(pa.array([8]))
-    >>> ring.taking(np.array([3, 1, 2]))().to_pylist()
+    >>> ring.taking(np.array([3, 1, 2])).run().to_pylist()
     [8, None, 7]
     """
 
@@ -50,7 +51,7 @@ class Ring:
         """Add the values of the next rows."""
         need = len(self) + len(column)
         if need > len(self._values):
-            self._resize(need + need // 6)
+            self._resize(need + need // 4)
         if self._valid is None and column.null_count:
             self._valid = np.ones(len(self._values), np.uint8)
         self._write(self._values, values_of(column, self._dtype))
@@ -74,10 +75,10 @@ class Ring:
         """All values in order, in a buffer of the given size."""
         place = self._origin - self._base
         fit = min(len(self), len(buffer) - place)
-        room = np.empty(size, buffer.dtype)
-        room[:fit] = buffer[place : place + fit]
-        room[fit : len(self)] = buffer[: len(self) - fit]
-        return room
+        moved = room(size, buffer.dtype)
+        moved[:fit] = buffer[place : place + fit]
+        moved[fit : len(self)] = buffer[: len(self) - fit]
+        return moved
 
     def forget_before(self, row: int) -> None:
         """Drop the values of all rows before `row`."""
@@ -91,7 +92,7 @@ class Ring:
         """How to get the values of the given rows."""
         out = np.empty(len(rows), self._dtype)
         valid = None if self._valid is None else np.empty(len(rows), np.uint8)
-        return partial(self._take, rows, out, valid)
+        return Task(partial(self._take, rows, out, valid), set_aside=True)
 
     def _take(self, rows: np.ndarray, out: np.ndarray, valid: np.ndarray | None) -> pa.Array:
         take = gather if self._end - self._base <= len(self._values) else gather_round
@@ -105,7 +106,7 @@ class Ring:
         out = np.empty(len(places), self._dtype)
         marked = self._valid is not None or fresh.null_count > 0
         valid = np.empty(len(places), np.uint8) if marked else None
-        return partial(self._take_beside, fresh, rows, places, out, valid)
+        return Task(partial(self._take_beside, fresh, rows, places, out, valid), set_aside=True)
 
     def _take_beside(
         self, fresh: pa.Array, rows: np.ndarray, places: np.ndarray, out: np.ndarray, valid: np.ndarray | None

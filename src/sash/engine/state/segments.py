@@ -31,7 +31,7 @@ class Segments:
     >>> names = Segments(pa.string(), 0)
     >>> names.append(pa.array(["a", "b"]))
     >>> names.append(pa.array(["c"]))
-    >>> names.taking(np.array([2, 0]))().to_pylist()
+    >>> names.taking(np.array([2, 0])).run().to_pylist()
     ['c', 'a']
     """
 
@@ -63,7 +63,7 @@ class Segments:
 
     def taking(self, rows: np.ndarray) -> Task:
         """How to get the values of the given rows."""
-        return partial(self._take, rows)
+        return Task(partial(self._take, rows), set_aside=False)
 
     def _take(self, rows: np.ndarray) -> pa.Array:
         pieces, places = self._located(rows)
@@ -71,7 +71,7 @@ class Segments:
 
     def taking_beside(self, fresh: pa.Array, rows: np.ndarray, places: np.ndarray) -> Task:
         """How to get the values at places in `fresh` and, counted on after those, of the given rows."""
-        return partial(self._take_beside, fresh, rows, places)
+        return Task(partial(self._take_beside, fresh, rows, places), set_aside=False)
 
     def _take_beside(self, fresh: pa.Array, rows: np.ndarray, places: np.ndarray) -> pa.Array:
         pieces, located = self._located(rows)

@@ -6,6 +6,8 @@ __all__ = ["Tape"]
 
 import numpy as np
 
+from sash.engine.state.room import room
+
 
 class Tape:
     """Numbers for rows `origin`, `origin` + 1, ...
@@ -47,10 +49,11 @@ class Tape:
         if self._stop + count > len(self._buffer):
             # A ninth of the room stays free, so that moving costs a few copies per entry on average.
             fits = 9 * need <= 8 * len(self._buffer)
-            room = self._buffer if fits else np.empty((_room(need), *self._line), self._buffer.dtype)
+            larger = max(16, need + need // 6)
+            buffer = self._buffer if fits else room((larger, *self._line), self._buffer.dtype)
             # In one dimension NumPy copies forwards, so that it needs no room between.
-            room[: len(self)].reshape(-1)[:] = self.view().reshape(-1)
-            self._stop, self._start, self._buffer = len(self), 0, room
+            buffer[: len(self)].reshape(-1)[:] = self.view().reshape(-1)
+            self._stop, self._start, self._buffer = len(self), 0, buffer
         self._stop += count
         return self._buffer[self._stop - count : self._stop]
 
@@ -69,7 +72,3 @@ class Tape:
         gone = min(max(0, row - self.origin), len(self))
         self._start += gone
         self.origin += gone
-
-
-def _room(need: int) -> int:
-    return max(16, need + need // 6)
