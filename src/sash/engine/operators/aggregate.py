@@ -108,9 +108,9 @@ class GroupAggregate(Operator):
         events.clear()
         if not len(come[0]) and not len(go[0]):
             return Changes.empty(self.types)
-        states = self._states(come, go, born)
+        states = [self._states(come, go, born)]
         del come, go  # there may be many
-        result = self._rows(*states)
+        result = self._rows(states)
         self.forget()
         return result
 
@@ -225,23 +225,25 @@ class GroupAggregate(Operator):
         groups, at, before, ints, floats = (part[:written] for part in (*whole, *lanes))
         return groups, at, before, ints, floats
 
-    def _rows(
-        self, groups: np.ndarray, at: np.ndarray, before: np.ndarray, ints: np.ndarray, floats: np.ndarray
-    ) -> Changes:
-        """Rows with lifetimes from one change of a group's row to the next."""
+    def _rows(self, states: list[States]) -> Changes:
+        """Rows with lifetimes from one change of a group's row to the next. The list is emptied."""
+        groups, at, before, ints, floats = states.pop()
         n = len(groups)
         telling = self.lanes.telling if self.groups else None
         out = [np.empty(n, np.int64) for _ in range(5)]
-        own = groups, at, before, ints, int(not self.groups)
+        whole = int(not self.groups)
         if telling is not None:
-            written = link_states(*own, ints, telling, FOREVER, *out, self.living)
+            written = link_states(groups, at, before, ints, whole, ints, telling, FOREVER, *out, self.living)
+            del groups, at, before
             linked = np.empty((ints.shape[1], written), np.int64)
             lanes_of(ints, out[0][:written], linked)
+            del ints
             results = self._results(linked, floats[:0].T, np.ones(written, np.bool_))
         else:
             results = self._results(ints.T, floats.T, (ints[:, 0] > 0) & (before != EARLIER))
             words = (key_words if any(column.null_count for column in results) else value_words)(results, n)
-            written = link_states(*own, words, np.arange(words.shape[1]), FOREVER, *out, self.living)
+            every = np.arange(words.shape[1])
+            written = link_states(groups, at, before, ints, whole, words, every, FOREVER, *out, self.living)
             results = gathered(results, out[0][:written])
         _, owners, begin, until, weight = (part[:written] for part in out)
         return Changes((*self.keys.columns(owners), *results), begin, until, weight)
