@@ -78,13 +78,18 @@ def spark_type(type_: pa.DataType) -> spark.DataType:
     )
 
 
-def spark_schema(fields: Iterable[Field]) -> spark.StructType:
-    """Spark's schema of columns that Sash gives, all of them nullable.
+def spark_schema(fields: Iterable[Field | pa.Field]) -> spark.StructType:
+    """Spark's schema of columns that Sash gives: nullable, unless Arrow's fields say otherwise.
 
     >>> spark_schema([Field("ts", pa.timestamp("us")), Field("n", pa.int64())]).simpleString()
     'struct<ts:timestamp,n:bigint>'
     """
-    return spark.StructType([spark.StructField(each.name, spark_type(each.type)) for each in fields])
+    return spark.StructType(
+        [
+            spark.StructField(each.name, spark_type(each.type), getattr(each, "nullable", True))
+            for each in fields
+        ]
+    )
 
 
 def stream_fields(schema: spark.StructType) -> Schema:
@@ -133,7 +138,7 @@ def spark_arrow_schema(schema: pa.Schema) -> pa.Schema:
     >>> spark_arrow_schema(pa.schema([("at", pa.timestamp("us"))])).field("at").type
     TimestampType(timestamp[us, tz=UTC])
     """
-    return pa.schema([(each.name, _with_zone(each.type)) for each in schema])
+    return pa.schema([each.with_type(_with_zone(each.type)) for each in schema])
 
 
 def _with_zone(type_: pa.DataType) -> pa.DataType:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = ["Crossing", "crossing_of"]
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from sash.spark.pipelines.pipeline import Pipeline
 
 _WHOSE = "whose"
-_QUERY = "query"
+_QUERY, _CHANGE = "query", "change"
+_NUMBER, _SIGN = pa.int16(), pa.int32()
+"""A query's number and a change cross in as few bytes as they need."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,12 @@ class Crossing:
         """The columns that cross."""
         if len(self.queries) == 1:
             return self.result
-        types = {self.places[each.name]: each.type for each in self.result if each.name in self.places}
-        return pa.schema([(_WHOSE, pa.int32()), *types.items()])
+        fields = {_WHOSE: pa.field(_WHOSE, _NUMBER, nullable=False)}
+        for each in self.result:
+            if each.name in self.places:
+                place, type_ = self.places[each.name], _SIGN if each.name == _CHANGE else each.type
+                fields[place] = pa.field(place, type_, each.nullable)
+        return pa.schema(list(fields.values()))
 
     @cached_property
     def _for_spark(self) -> pa.Schema:
@@ -60,7 +67,7 @@ class Crossing:
         if len(self.queries) > 1:
             number = self.queries.index(whose_rows(batch))
             own = {self.places[name]: column for name, column in own.items()}
-            own[_WHOSE] = pa.repeat(pa.scalar(number, pa.int32()), batch.num_rows)
+            own[_WHOSE] = pa.repeat(pa.scalar(number, _NUMBER), batch.num_rows)
         columns = []
         for field in schema:
             column = own.get(field.name)
@@ -75,15 +82,17 @@ class Crossing:
             return frame
         from pyspark.sql import functions as f
 
-        whose = f.col(_WHOSE)
+        whose, sharers = f.col(_WHOSE), Counter(self.places.values())
         columns = []
         for name in self.result.names:
             if name == _QUERY:
                 column = f.get(f.array(*map(f.lit, self.queries)), whose)
             else:
-                column, owners = f.col(self.places[name]), self.owners[name]
-                if len(owners) < len(self.queries):
-                    column = f.when(whose.isin(*owners), column)
+                column = f.col(self.places[name])
+                if sharers[self.places[name]] > 1:
+                    column = f.when(whose.isin(*self.owners[name]), column)
+                if name == _CHANGE:
+                    column = column.cast("long")
             columns.append(column.alias(name))
         return frame.select(*columns)
 

@@ -145,7 +145,8 @@ class Pipeline:
             for column in plan.schema:
                 fields.setdefault(column.name, pa.field(column.name, column.type))
         at = pa.timestamp("us") if self.kind == "timestamp" else pa.int64()
-        fields |= {"at": pa.field("at", at), "change": pa.field("change", pa.int64())}
+        fields["at"] = pa.field("at", at, nullable=False)
+        fields["change"] = pa.field("change", pa.int64(), nullable=False)
         return pa.schema(list(fields.values()))
 
 
