@@ -141,6 +141,12 @@ MISTAKES = (
         "entries[entry, WORD] <= word:\n                    free",
     ),
     Mistake(
+        "a row read from the wrong place where the ring begins anew",
+        f"{ENGINE}/kernels/gathering.py",
+        "            place -= size\n        out[i] = ring[np.uint64(place)]",
+        "            place -= size - 1\n        out[i] = ring[np.uint64(place)]",
+    ),
+    Mistake(
         "ends that come out of their packing a tick late",
         f"{ENGINE}/state/packed.py",
         "np.add(self._values, self._least, out=out",

@@ -34,9 +34,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def a_few_count_as_many() -> Iterator[None]:
-    """Few rows take the ways of many: ends that wait are packed in every test."""
+    """Few rows take the ways of many: in every test ends that wait are packed, and rings go round."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sash.engine.state.packed._MANY", 3)
+        patched.setattr("sash.engine.state.ring._LEAST", 2)
         yield
 
 

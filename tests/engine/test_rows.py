@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sash.engine import gathering
 from sash.engine.state import ring, segments
 from sash.engine.state.rows import Rows
 
@@ -57,6 +58,7 @@ def as_rows(columns: list[pa.Array]) -> list[tuple[object, ...]]:
 def test_every_number_keeps_its_row(seed: int, nulls: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ring, "_SMALL", 8)
     monkeypatch.setattr(segments, "_LARGE", 12)
+    monkeypatch.setattr(gathering, "_MANY", seed)
     random = Random(seed)
     origin = random.choice([0, 77])
     kept, known = Rows(TYPES, origin), dict[int, tuple[object, ...]]()

@@ -17,6 +17,8 @@ from sash.engine.gathering import Task
 from sash.engine.kernels.gathering import gather, gather_beside, gather_round
 from sash.engine.state.room import room
 
+_LEAST = 16
+"""How many values a buffer has room for at first."""
 _SMALL = 65_536
 """A buffer of up to this many values does not shrink."""
 
@@ -35,7 +37,7 @@ class Ring:
     def __init__(self, type_: pa.DataType, dtype: np.dtype, origin: int) -> None:
         """Values of this type, moved as `dtype`."""
         self._type, self._dtype = type_, dtype
-        self._values = np.empty(16, dtype)
+        self._values = np.empty(_LEAST, dtype)
         self._valid: np.ndarray | None = None  # until the first NULL comes
         self._base = self._origin = self._end = origin
 
@@ -133,4 +135,4 @@ class Ring:
             self._valid = self._moved(self._valid, len(self))[alive]
         self._base, self._origin, self._end = 0, 0, len(self._values)
         if not len(self):
-            self._resize(16)
+            self._resize(_LEAST)
