@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = "src/sash/engine"
-TESTS = ("tests/test_fixtures.py", "tests/test_random_queries.py")
+TESTS = ("tests/engine/test_rows.py", "tests/test_fixtures.py", "tests/test_random_queries.py")
 
 
 @dataclass(frozen=True)
