@@ -6,7 +6,7 @@ given back, and lie idle there while this one takes more.
 
 from __future__ import annotations
 
-__all__ = ["Task", "done", "gathered", "taking"]
+__all__ = ["Task", "done", "gathered"]
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:
     >>> [column.to_pylist() for column in columns]
     [['b', 'b'], [2, 2]]
     """
-    return done([taking(column, rows) for column in columns], len(rows))
+    return done([_taking(column, rows) for column in columns], len(rows))
 
 
 def done(tasks: Sequence[Task], rows: int) -> list[pa.Array]:
@@ -57,7 +57,7 @@ def done(tasks: Sequence[Task], rows: int) -> list[pa.Array]:
     return [columns[i] for i in range(len(tasks))]
 
 
-def taking(column: pa.Array, rows: np.ndarray) -> Task:
+def _taking(column: pa.Array, rows: np.ndarray) -> Task:
     """How to get the given rows of a column."""
     dtype = moving_dtype(column.type)
     if dtype is None or column.null_count:

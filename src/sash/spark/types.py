@@ -83,6 +83,8 @@ def spark_schema(fields: Iterable[Field | pa.Field]) -> spark.StructType:
 
     >>> spark_schema([Field("ts", pa.timestamp("us")), Field("n", pa.int64())]).simpleString()
     'struct<ts:timestamp,n:bigint>'
+    >>> [each.nullable for each in spark_schema([Field("n", pa.int64()), pa.field("at", pa.int64(), False)])]
+    [True, False]
     """
     return spark.StructType(
         [
