@@ -37,7 +37,7 @@ def a_few_count_as_many() -> Iterator[None]:
     """Few rows take the ways of many: in every test ends that wait are packed, and rings go round."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sash.engine.state.packed._MANY", 3)
-        patched.setattr("sash.engine.state.ring._LEAST", 2)
+        patched.setattr("sash.engine.state.round_array._LEAST", 2)
         yield
 
 

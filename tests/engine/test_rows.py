@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sash.engine import gathering
-from sash.engine.state import ring, segments
+from sash.engine.state import round_array, segments
 from sash.engine.state.rows import Rows
 
 TYPES = [
@@ -56,7 +56,7 @@ def as_rows(columns: list[pa.Array]) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("nulls", [0.0, 0.2])
 @pytest.mark.parametrize("seed", range(8))
 def test_every_number_keeps_its_row(seed: int, nulls: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ring, "_SMALL", 8)
+    monkeypatch.setattr(round_array, "_SMALL", 8)
     monkeypatch.setattr(segments, "_LARGE", 12)
     monkeypatch.setattr(gathering, "_MANY", seed)
     random = Random(seed)

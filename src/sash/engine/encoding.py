@@ -11,7 +11,6 @@ __all__ = [
     "hashes_of",
     "key_words",
     "order_words",
-    "room_for_words",
     "value_words",
     "word_count",
 ]
@@ -99,16 +98,8 @@ def any_null(columns: Sequence[pa.Array]) -> np.ndarray | None:
     return mask
 
 
-def room_for_words(types: Sequence[pa.DataType], length: int) -> np.ndarray | None:
-    """What `value_words` can write to; None where it would not."""
-    width = sum(map(word_count, types))
-    return np.empty((length, width), np.int64) if width > 1 else None
-
-
-def value_words(columns: Sequence[pa.Array], length: int, out: np.ndarray | None = None) -> np.ndarray:
+def value_words(columns: Sequence[pa.Array], length: int) -> np.ndarray:
     """Words [length, w] of rows without NULLs; no columns give one zero word.
-
-    They are written to `out` if there is one (`room_for_words`).
 
     >>> value_words([pa.array([7, 8])], 2).tolist()
     [[7], [8]]
@@ -118,7 +109,7 @@ def value_words(columns: Sequence[pa.Array], length: int, out: np.ndarray | None
     if len(columns) == 1 and _is_one_word(columns[0].type):
         return np.ascontiguousarray(_one_word(columns[0]).reshape(-1, 1))
     widths = [word_count(column.type) for column in columns]
-    words = np.empty((length, sum(widths)), np.int64) if out is None else out
+    words = np.empty((length, sum(widths)), np.int64)
     at = 0
     for column, width in zip(columns, widths, strict=True):
         _write_words(column, words, at)

@@ -1,9 +1,9 @@
 """The n-way join over signed lifetimes, without intermediate state ([GO03] §3, [G06] §5.2).
 
-New rows of each input probe the kept rows of the others one after another; rows match while their
-lifetimes overlap, and a result lives as long as all its parts. It is bilinear, so a negative row
-needs no special case. Input i's new rows meet inputs before i with their new rows, those after i
-without, so that every combination is found once.
+New rows of each input ask the others one after another for rows that live when they begin; a result
+lives as long as all its parts. It is bilinear, so a negative row needs no special case. Of rows that begin
+together those of later inputs find those of earlier ones, so that every combination is found once: by the
+part that begins last. So combinations are found in order of their beginnings.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.engine.encoding import any_null, key_words, room_for_words, value_words
+from sash.engine.encoding import any_null, key_words, value_words
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.gathering import Task, done
-from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.kernels.ordering import argsort_instants, merge_order
 from sash.engine.operator import Operator, Saved
 from sash.engine.parallel import in_parallel
 from sash.engine.state.calendar import Calendar
-from sash.engine.state.key_index import Index
-from sash.engine.state.keyed_rows import KeyedRows, Segments, matches
+from sash.engine.state.chains import Asking
+from sash.engine.state.keyed_rows import KeyedRows
 from sash.engine.state.live_combinations import LiveCombinations
 from sash.engine.state.saving import under
 from sash.language.expressions import Expression, columns_of
@@ -65,6 +65,7 @@ class _Combinations:
         return tuple(n for n in self.numbers if n is not None)
 
     def take(self, positions: np.ndarray) -> _Combinations:
+        """Those at the given positions."""
         numbers = tuple(None if n is None else n[positions] for n in self.numbers)
         ends = None if self.ends is None else self.ends[positions]
         return _Combinations(numbers, self.begin[positions], ends)
@@ -145,10 +146,9 @@ class MultiJoin(Operator):
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         ready = [self._matchable(i, changes) for i, changes in enumerate(inputs)]
         busy = sum(map(len, ready)) > _WORTHWHILE
-        indexing = [self._indexing(i, new) for i, new in enumerate(ready)]
-        indexes = in_parallel(indexing, worthwhile=busy)
-        before = [kept.segments for kept in self._kept]
-        terms = [self._term(i, new, indexes[i], before) for i, new in enumerate(ready) if len(new)]
+        asked = in_parallel([self._keyed(i, new) for i, new in enumerate(ready)], worthwhile=busy)
+        firsts = [self._keep(i, new, keys) for i, (new, keys) in enumerate(zip(ready, asked, strict=True))]
+        terms = [self._term(i, new, firsts[i], asked[i]) for i, new in enumerate(ready) if len(new)]
         result = self._results(in_parallel(terms, worthwhile=busy), frontier)
         for i, rows in enumerate(self._kept):
             moved = rows.expire(frontier)
@@ -156,30 +156,24 @@ class MultiJoin(Operator):
                 self._live.renumber(i, *moved)
         return result
 
-    def _indexing(self, i: int, changes: Changes) -> Callable[[], list[Index]]:
-        """How to index new rows of input i by each key; the indexes' memory is set aside now."""
-        keys, n = self._keys[i] if len(changes) else [], len(changes)
-        rooms = [
-            (Index.building(changes.begin, changes.until), room_for_words([e.type for e in key.own], n))
-            for key in keys
-        ]
-        return lambda: [
-            build(self._own_words(key, changes, out)) for key, (build, out) in zip(keys, rooms, strict=True)
-        ]
+    def _keyed(self, i: int, changes: Changes) -> Callable[[], list[Asking]]:
+        """How to get the keys by which new rows of input i are kept."""
+        return lambda: [Asking.of(self._own_words(key, changes)) for key in self._keys[i]]
+
+    def _keep(self, i: int, changes: Changes, keys: Sequence[Asking]) -> int:
+        """Keep new rows of input i; gives the number of the first."""
+        columns = [changes.columns[c] for c in self._payload[i]]
+        return self._kept[i].add(changes.with_columns(columns), keys)
 
     def _term(
-        self, i: int, changes: Changes, indexes: Sequence[Index], before: Sequence[Segments]
+        self, i: int, changes: Changes, first: int, keys: Sequence[Asking]
     ) -> Callable[[], list[_Combinations]]:
-        """Keep new rows of input i; gives the search for what they match: inputs before i with their
-        new rows, those after i as they were."""
-        columns = [changes.columns[c] for c in self._payload[i]]
-        first = self._kept[i].add(changes.with_columns(columns), indexes)
+        """The search for what new rows of input i match: rows that live when they begin."""
         numbers = np.arange(first, first + len(changes), dtype=np.int32)
-        bound = tuple(numbers if j == i else None for j in range(len(before)))
+        bound = tuple(numbers if j == i else None for j in range(len(self.input_types)))
         start = _Combinations(bound, changes.begin, changes.until)
-        seen = [self._kept[j].segments if j < i else before[j] for j in range(len(before))]
-        asking = self._asking(i, changes, indexes)
-        return lambda: list(self._extend(start, self._routes[i], seen, asking))
+        asking = self._asking(i, changes, keys)
+        return lambda: list(self._extend(i, start, self._routes[i], asking))
 
     def _matchable(self, i: int, changes: Changes) -> Changes:
         """Without the rows that have a NULL where another input must be equal."""
@@ -190,40 +184,41 @@ class MultiJoin(Operator):
         nulls = any_null([evaluate(key, changes.columns, len(changes), self.faults) for key in keys])
         return changes if nulls is None else changes.filter(~nulls)
 
-    def _own_words(self, key: _Key, changes: Changes, out: np.ndarray | None) -> np.ndarray:
+    def _own_words(self, key: _Key, changes: Changes) -> np.ndarray:
         values = [evaluate(e, changes.columns, len(changes), self.faults) for e in key.own]
-        return _words(values, key.null_safe, len(changes), out)
+        return _words(values, key.null_safe, len(changes))
 
-    def _asking(self, i: int, changes: Changes, indexes: Sequence[Index]) -> Index:
-        """New rows as the first input on their route is probed by them; mostly an index they have."""
+    def _asking(self, i: int, changes: Changes, keys: Sequence[Asking]) -> Asking:
+        """New rows as they ask the first input on their route; mostly by a key that they are kept by."""
         key = self._routes[i][0][0]
         given = tuple(expression for _, expression in key.given)
-        for own, index in zip(self._keys[i], indexes, strict=True):
+        for own, asking in zip(self._keys[i], keys, strict=True):
             if (own.own, own.null_safe) == (given, key.null_safe):
-                return index
+                return asking
         values = [evaluate(expression, changes.columns, len(changes), self.faults) for expression in given]
-        return Index.of(_words(values, key.null_safe, len(changes)), changes.begin, changes.until)
+        return Asking.of(_words(values, key.null_safe, len(changes)))
 
     def _extend(
         self,
+        i: int,
         start: _Combinations,
         route: Sequence[tuple[_Key, int]],
-        seen: Sequence[Segments],
-        asking: Index | None = None,
+        asking: Asking | None = None,
     ) -> Iterator[_Combinations]:
-        """Follow the route, input by input, in pieces of bounded size."""
+        """Follow the route of input i's new rows, input by input, in pieces of bounded size."""
         if not route:
             yield self._passing(start)
             return
-        key, index = route[0]
+        key, which = route[0]
         if asking is None:
-            values = [self._given(start, i, expression) for i, expression in key.given]
-            asking = Index.of(_words(values, key.null_safe, len(start.begin)), start.begin, start.until)
-        for pairs in matches(seen[key.input], asking, index):
+            values = [self._given(start, j, expression) for j, expression in key.given]
+            asking = Asking.of(_words(values, key.null_safe, len(start.begin)))
+        kept, together = self._kept[key.input], key.input < i
+        for pairs in kept.matches(asking, start.begin, start.until, which, together=together):
             numbers = [None if known is None else known[pairs.probes] for known in start.numbers]
             numbers[key.input] = pairs.rows
-            grown = _Combinations(tuple(numbers), pairs.begin, pairs.until)
-            yield from self._extend(grown, route[1:], seen)
+            grown = _Combinations(tuple(numbers), start.begin[pairs.probes], pairs.until)
+            yield from self._extend(i, grown, route[1:])
 
     def _given(self, start: _Combinations, i: int, expression: Expression) -> pa.Array:
         """A key's value for each combination so far."""
@@ -261,27 +256,23 @@ class MultiJoin(Operator):
         return columns
 
     def _results(self, found: list[list[_Combinations]], frontier: Instant) -> Changes:
-        whole = _together(found, len(self.input_types))
+        whole = _in_time_order(found, len(self.input_types))
         begun = len(whole.begin)
         if self.closes:
-            whole = self._with_ends(whole, frontier)
+            whole, order = self._with_ends(whole, frontier)
         if not len(whole.begin):
             return Changes.empty(self.types)
-        order = argsort_instants(whole.begin)
-        ended = None
-        if begun < len(whole.begin):
-            ended = np.arange(len(whole.begin)) >= begun if order is None else order >= begun
-        if order is not None:
-            whole = whole.take(order)
-            del order
         columns = self._computed(whole)
         weights = self._weights(whole)
-        if ended is not None:
-            weights = np.where(ended, -weights, weights)
+        if begun < len(whole.begin):
+            weights = np.where(order < begun, weights, -weights)
         return Changes(columns, whole.begin, self._ends(whole), weights)
 
-    def _with_ends(self, found: _Combinations, frontier: Instant) -> _Combinations:
-        """What is found, then what ends; the ends of those that end later are kept."""
+    def _with_ends(self, found: _Combinations, frontier: Instant) -> tuple[_Combinations, np.ndarray]:
+        """What is found and what ends, in time order, and where each was in one after the other.
+
+        The ends of those that end later are kept.
+        """
         gone = [self._live.pop(frontier)]
         lasting = found.until > frontier
         if lasting.all():
@@ -290,9 +281,14 @@ class MultiJoin(Operator):
             self._live.add(found.until[lasting], tuple(part[lasting] for part in found.bound))
             short = ~lasting
             gone.append((found.until[short], tuple(part[short] for part in found.bound)))
-        begin = np.concatenate([found.begin, *(until for until, _ in gone)])
+        ends = np.concatenate([until for until, _ in gone])
+        turns = argsort_instants(ends)
+        order, begin = merge_order(found.begin, ends if turns is None else ends[turns])
+        if turns is not None:
+            after = order >= len(found.begin)
+            order[after] = turns[order[after] - len(found.begin)] + len(found.begin)
         numbers = zip(found.bound, *(numbers for _, numbers in gone), strict=True)
-        return _Combinations(tuple(map(np.concatenate, numbers)), begin, None)
+        return _Combinations(tuple(np.concatenate(each)[order] for each in numbers), begin, None), order
 
     def _computed(self, found: _Combinations) -> tuple[pa.Array, ...]:
         """The outputs for each combination."""
@@ -358,32 +354,34 @@ class MultiJoin(Operator):
             self._live.load(saved["live"])
 
 
-def _together(found: list[list[_Combinations]], inputs: int) -> _Combinations:
-    """All that was found, one after another; `found` is emptied, so as not to have all of it twice."""
-    parts = [part for term in found for part in term]
-    found.clear()
-    if len(parts) == 1:
-        return parts[0]
-    none = np.empty(0, np.int64)
-    begins, ends = [none, *(part.begin for part in parts)], [none, *(part.until for part in parts)]
-    numbers = [[none.astype(np.int32), *(part.bound[i] for part in parts)] for i in range(inputs)]
-    parts.clear()
-    return _Combinations(tuple(map(_emptied, numbers)), _emptied(begins), _emptied(ends))
-
-
-def _emptied(arrays: list[np.ndarray]) -> np.ndarray:
-    """One array of many, which are let go."""
-    whole = np.concatenate(arrays)
-    arrays.clear()
+def _in_time_order(found: list[list[_Combinations]], inputs: int) -> _Combinations:
+    """All that was found, in order of beginnings, as it is within each term."""
+    terms = [_joined(term) for term in found if term]
+    if not terms:
+        none = np.empty(0, np.int64)
+        return _Combinations((none.astype(np.int32),) * inputs, none, none)
+    whole, *others = terms
+    for other in others:
+        order, begin = merge_order(whole.begin, other.begin)
+        both = _joined([whole, other])
+        numbers = tuple(part[order] for part in both.bound)
+        whole = _Combinations(numbers, begin, both.until[order])
     return whole
 
 
-def _words(
-    values: Sequence[pa.Array], null_safe: Sequence[bool], n: int, out: np.ndarray | None = None
-) -> np.ndarray:
+def _joined(parts: Sequence[_Combinations]) -> _Combinations:
+    """Some combinations, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    numbers = tuple(map(np.concatenate, zip(*(part.bound for part in parts), strict=True)))
+    begin, until = (np.concatenate([getattr(part, name) for part in parts]) for name in ("begin", "until"))
+    return _Combinations(numbers, begin, until)
+
+
+def _words(values: Sequence[pa.Array], null_safe: Sequence[bool], n: int) -> np.ndarray:
     """The words of a key; only null-safe parts need to mark NULLs, the others have none left."""
     if not any(null_safe):
-        return value_words(values, n, out)
+        return value_words(values, n)
     plain = value_words([value for value, safe in zip(values, null_safe, strict=True) if not safe], n)
     marked = key_words([value for value, safe in zip(values, null_safe, strict=True) if safe], n)
     return np.concatenate([plain, marked], axis=1)

@@ -21,7 +21,7 @@ from sash.engine.encoding import any_null, value_words
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.netting import net
 from sash.engine.operator import Operator, Saved
-from sash.engine.state.key_index import Index
+from sash.engine.state.chains import Asking
 from sash.engine.state.keyed_rows import KeyedRows
 from sash.language.expressions import Expression
 from sash.lifetimes import Changes, Instant
@@ -68,7 +68,7 @@ class TableLookup(Operator):
         if nulls is not None:
             table = table.filter(~nulls)
             keys = [evaluate(key, table.columns, len(table), self.faults) for key in self.table_keys]
-        self._versions.add(table, [Index.of(value_words(keys, len(table)), table.begin, table.until)])
+        self._versions.add(table, [Asking.of(value_words(keys, len(table)))])
 
     def _matches(self, rows: Changes) -> tuple[np.ndarray, list[pa.Array]]:
         """Positions of rows with a match, rising, and the table's columns beside each."""
@@ -79,7 +79,7 @@ class TableLookup(Operator):
             asking = np.flatnonzero(~nulls)
             keys = [key.take(pa.array(asking)) for key in keys]
         at = self._timestamps(rows)[asking]
-        pieces = list(self._versions.probe(Index.of(value_words(keys, len(asking)), at, at + 1), 0))
+        pieces = list(self._versions.matches(Asking.of(value_words(keys, len(asking))), at, at + 1))
         probes = (
             np.concatenate([asking[piece.probes] for piece in pieces]) if pieces else np.empty(0, np.int64)
         )
