@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -16,14 +18,16 @@ def rows(ts: list[int], first: int = 0) -> Changes:
     return lifetimes_of_rows([numbers], np.array(ts, np.int64))
 
 
-def numbers(changes: Changes | None) -> list[int]:
-    return [] if changes is None else changes.columns[0].to_pylist()
+def numbers(parts: Sequence[Changes | None]) -> list[int]:
+    return [number for part in parts if part is not None for number in part.columns[0].to_pylist()]
 
 
 def test_rows_in_order_are_given_back_without_a_copy() -> None:
-    pushed = rows([1, 2, 3])
-    waiting = Waiting([pushed])
-    assert waiting.release(3) is pushed
+    pushed, more = rows([1, 2, 3]), rows([3, 4], first=3)
+    waiting = Waiting([pushed, more])
+    first, second = waiting.release(4)
+    assert first is pushed
+    assert second is more
 
 
 def test_equal_timestamps_keep_the_order_of_arrival() -> None:
@@ -35,14 +39,14 @@ def test_what_is_after_the_frontier_stays() -> None:
     waiting = Waiting([rows([1, 4, 9])])
     assert numbers(waiting.release(4)) == [0, 1]
     assert len(waiting) == 1
-    assert waiting.release(8) is None
+    assert waiting.release(8) == []
     assert numbers(waiting.release(9)) == [2]
 
 
 def test_peeking_takes_nothing_out() -> None:
     waiting = Waiting([rows([2, 1])])
-    assert numbers(waiting.peek(1)) == [1]
-    assert numbers(waiting.everything()) == [1, 0]
+    assert numbers([waiting.peek(1)]) == [1]
+    assert numbers([waiting.everything()]) == [1, 0]
     assert len(waiting) == 2
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -22,8 +24,8 @@ def batch(*rows: tuple[int, str]) -> Batch:
     return Batch((pa.array(ts), pa.array([v for _, v in rows], pa.string())), ts)
 
 
-def values(changes: Changes | None) -> str:
-    return "" if changes is None else "".join(changes.columns[1].to_pylist())
+def values(parts: Sequence[Changes]) -> str:
+    return "".join(value for part in parts for value in part.columns[1].to_pylist())
 
 
 def test_the_last_instant_waits_for_its_other_rows() -> None:

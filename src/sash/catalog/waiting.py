@@ -2,7 +2,7 @@
 
 Every part is sorted when it comes; parts stand in order of arrival. Releasing takes the beginning
 of each part, and sorts (stably, so that arrival breaks ties) only if the parts overlap: input that
-is already in order is sliced, and copied only where a few rows would hold on to many. The same
+is already in order is sliced, part by part, and copied only where a few rows would hold on to many. The same
 buffer holds the rows within a stream's LATENESS, the rows of a fast stream that wait for a query's
 slower ones, and future table changes.
 """
@@ -40,8 +40,8 @@ class Waiting:
     >>> rows = Waiting()
     >>> rows.add(lifetimes_of_rows([pa.array(["c", "a"])], np.array([3, 1])))
     >>> rows.add(lifetimes_of_rows([pa.array(["b", "d"])], np.array([1, 4])))
-    >>> rows.release(3).columns[0].to_pylist(), len(rows)
-    (['a', 'b', 'c'], 1)
+    >>> [part.columns[0].to_pylist() for part in rows.release(3)], len(rows)
+    ([['a', 'b', 'c']], 1)
     """
 
     def __init__(self, parts: Sequence[Changes] = ()) -> None:
@@ -68,8 +68,8 @@ class Waiting:
         if len(self._parts) > _MANY_PARTS:
             self._merge_small()
 
-    def release(self, frontier: Instant) -> Changes | None:
-        """Take out all that begins at or before the frontier; None if nothing does."""
+    def release(self, frontier: Instant) -> list[Changes]:
+        """Take out all that begins at or before the frontier: parts that follow one another in time."""
         taken: list[Changes] = []
         kept: list[Changes] = []
         for part in self._parts:
@@ -79,10 +79,10 @@ class Waiting:
             if stop < len(part):
                 kept.append(part.rest(stop) if stop else part)
         self._parts = kept
-        return _merged(taken) if taken else None
+        return taken if _chained(taken) else [_merged(taken)]
 
     def peek(self, frontier: Instant) -> Changes | None:
-        """What `release` would give, left where it is."""
+        """What `release` would give, as one and left where it is; None if that is nothing."""
         stops = [(part, _count_until(part.begin, frontier)) for part in self._parts]
         taken = [part.slice(0, stop) for part, stop in stops if stop]
         return _merged(taken) if taken else None
@@ -106,17 +106,21 @@ class Waiting:
         self._parts = merged[::-1]
 
 
-def released(waiting: Mapping[str, Waiting], frontier: Instant) -> dict[str, Changes]:
+def released(waiting: Mapping[str, Waiting], frontier: Instant) -> dict[str, list[Changes]]:
     """What begins by the frontier, by name; nobody else holds it, so that it can go once it is used."""
     taken = ((name, each.release(frontier)) for name, each in waiting.items())
-    return {name: changes for name, changes in taken if changes is not None}
+    return {name: parts for name, parts in taken if parts}
+
+
+def _chained(parts: Sequence[Changes]) -> bool:
+    """Whether sorted parts follow one another in time."""
+    return all(a.begin[-1] <= b.begin[0] for a, b in pairwise(parts))
 
 
 def _merged(parts: Sequence[Changes]) -> Changes:
     """Sorted parts as one; equal instants keep the order of the parts."""
-    chained = all(a.begin[-1] <= b.begin[0] for a, b in pairwise(parts))
     whole = Changes.concat(parts)
-    return whole if chained else in_order(whole)
+    return whole if _chained(parts) else in_order(whole)
 
 
 def _count_until(begins: Instants, frontier: Instant) -> int:

@@ -32,10 +32,6 @@ from sash.plan.keys import nets
 from sash.plan.nodes import Exchange, Node, Source, TableScan
 from sash.plan.patterns import Pattern, pattern
 
-STRIDE_ROWS = 65_536
-"""About how many rows come or go in a circuit at once."""
-
-
 _BROUGHT = (Source, TableScan, Exchange)
 """Nodes whose rows come from outside the circuit."""
 
@@ -80,10 +76,17 @@ class Circuit:
     """The running form of one optimised plan.
 
     With `edge`, what the last operator gives goes on to another circuit: signed lifetimes as they are.
+    About how many rows come or go at once is for the operators to say, unless `stride_rows` does.
     """
 
     def __init__(
-        self, plan: Node, *, since: Instant = BEGINNING, watch: Watch | None = None, edge: bool = False
+        self,
+        plan: Node,
+        *,
+        since: Instant = BEGINNING,
+        watch: Watch | None = None,
+        edge: bool = False,
+        stride_rows: int | None = None,
     ) -> None:
         share_memory()
         self.plan = lower(plan)
@@ -103,6 +106,8 @@ class Circuit:
         coming = [node.name for node in nodes if isinstance(node, Source | Exchange)]
         self.streams = tuple(dict.fromkeys(coming))
         self.tables = tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, TableScan)))
+        operators = [place.operator for place in self._places if place.operator is not None]
+        self._stride_rows = stride_rows or min(each.stride_rows for each in [*operators, Operator(())])
         top = self._places[-1].operator
         self.edge = Edge(self.plan.schema) if edge else None
         self._told = self._tells(len(self._places) - 1)
@@ -149,22 +154,23 @@ class Circuit:
             return operator.contents(self.frontier)
         return operator.step([self._live(i) for i in self._places[place].inputs], self.frontier)
 
-    def step(self, frontier: Instant, inputs: dict[str, Changes]) -> None:
+    def step(self, frontier: Instant, inputs: dict[str, list[Changes]]) -> None:
         """Move to the frontier with the rows of streams and tables that begin by then.
 
-        `inputs` is emptied, so that rows can go as soon as they have been used.
+        They come in parts that follow one another in time; `inputs` is emptied, so that each part can go
+        as soon as it has been used.
 
         Where many rows come or go, that is done in several strides: what is at work then fits the
         caches, and what is made on the way does not outweigh the windows.
         """
-        for stride, part in _strides(frontier, inputs, self._most_ends(frontier)):
-            self._stride(stride, part)
+        for stride, some in _strides(frontier, inputs, self._most_ends(frontier), self._stride_rows):
+            self._stride(stride, some)
 
     def _most_ends(self, frontier: Instant) -> np.ndarray:
         """When rows end up to the frontier, as seen by the operator that has most ends to come."""
         calendars = [ends for place in self._places if place.operator for ends in place.operator.ends]
         most = max([*calendars, *self.output.ends], key=len)
-        return most.due(frontier) if len(most) > STRIDE_ROWS else np.empty(0, np.int64)
+        return most.due(frontier) if len(most) > self._stride_rows else np.empty(0, np.int64)
 
     def _stride(self, frontier: Instant, inputs: dict[str, Changes]) -> None:
         before, self.frontier = self.frontier, frontier
@@ -213,24 +219,37 @@ class Circuit:
 
 
 def _strides(
-    frontier: Instant, inputs: dict[str, Changes], ends: np.ndarray
+    frontier: Instant, inputs: dict[str, list[Changes]], ends: np.ndarray, most: int
 ) -> Iterator[tuple[Instant, dict[str, Changes]]]:
-    """Cut a step at instants that split its largest input, or its ends, evenly."""
-    rows = sum(map(len, inputs.values()))
-    if rows <= 2 * STRIDE_ROWS and len(ends) <= STRIDE_ROWS:
-        yield frontier, inputs
-        return
-    largest = np.sort(ends) if len(ends) > rows else max(inputs.values(), key=len).begin
-    pieces = -(-max(rows, len(ends)) // STRIDE_ROWS)
-    cuts = np.unique(largest[np.arange(1, pieces) * len(largest) // pieces])
-    places = dict.fromkeys(inputs, 0)
-    for cut in [*cuts[cuts < frontier].tolist(), frontier]:
-        part = {}
-        for name, changes in inputs.items():
-            stop = int(np.searchsorted(changes.begin, cut, side="right"))
-            part[name] = changes.slice(places[name], stop)
-            places[name] = stop
-        yield cut, part
+    """Cut a step at instants that split its largest input, or its ends, into pieces of about `most` rows."""
+    for parts in inputs.values():
+        parts[:] = filter(len, parts)
+    rows = {name: sum(map(len, parts)) for name, parts in inputs.items()}
+    total = sum(rows.values())
+    cuts: list[Instant] = []
+    if total > 2 * most or len(ends) > most:
+        pieces = -(-max(total, len(ends)) // most)
+        if len(ends) > total:
+            largest = np.sort(ends)
+        else:
+            largest = np.concatenate([part.begin for part in inputs[max(rows, key=rows.__getitem__)]])
+        instants = np.unique(largest[np.arange(1, pieces) * len(largest) // pieces])
+        cuts = instants[instants < frontier].tolist()
+    for cut in [*cuts, frontier]:
+        yield cut, {name: Changes.concat(_until(cut, parts)) for name, parts in inputs.items() if parts}
+
+
+def _until(cut: Instant, parts: list[Changes]) -> list[Changes]:
+    """Take what begins by the cut out of parts that follow one another; at least one, which may be empty."""
+    taken: list[Changes] = []
+    while parts and (not taken or parts[0].begin[0] <= cut):
+        stop = int(np.searchsorted(parts[0].begin, cut, side="right"))
+        whole = parts.pop(0)
+        taken.append(whole.slice(0, stop) if stop < len(whole) else whole)
+        if stop < len(whole):
+            parts.insert(0, whole.slice(stop, len(whole)))
+            break
+    return taken
 
 
 def _brought(node: Node, inputs: Mapping[str, Changes]) -> Changes:

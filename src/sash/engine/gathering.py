@@ -20,7 +20,7 @@ from sash.engine.fixed_width import as_column, moving_dtype, values_of
 from sash.engine.kernels.gathering import gather
 from sash.engine.parallel import in_parallel
 
-_MANY = 32_768
+_MANY = 8_192
 """From this many rows on, gathering them is worth a second thread."""
 _SLOWER = 3
 """About how many times longer a column takes whose memory could not be set aside."""

@@ -33,6 +33,11 @@ class Operator:
         raise NotImplementedError  # every operator answers
 
     @property
+    def stride_rows(self) -> int:
+        """About how many rows should come or go at once: more are brought to it in several strides."""
+        return 65_536
+
+    @property
     def ends(self) -> tuple[Calendar, ...]:
         """The ends to come that it knows of: where many fall into one step, the circuit cuts it."""
         return ()

@@ -241,7 +241,7 @@ class Database(OpenDatabase):
         self.tables[key] = history.forget(floors)
         for running in self._all_running():
             if key in running.tables:
-                running.accept(running.tables[key], change.changes(running.kind))
+                running.accept(running.tables[key], [change.changes(running.kind)])
 
     def _tell_tables(self, running: Running, kind: Kind) -> None:
         """Give a query that has not begun the content of its tables, in its kind of time."""

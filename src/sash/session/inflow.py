@@ -36,13 +36,13 @@ class Inflow:
         self.late_rows: list[tuple[pa.Array, ...]] = []
         self._max_late_rows = max_late_rows
 
-    def take(self, batch: Batch, floor: Instant) -> Changes | None:
-        """Accept rows; give those that became final, in order.
+    def take(self, batch: Batch, floor: Instant) -> list[Changes]:
+        """Accept rows; give those that became final, in parts that follow one another in time.
 
         `floor` is how far the stream's queries have gone: an idle stream comes back at it.
         """
         if not len(batch):
-            return None
+            return []
         if self.clock.idle:
             self.clock = replace(self.clock.advanced(floor), idle=False)
         self.pushed += len(batch)
@@ -58,17 +58,17 @@ class Inflow:
             kept = np.flatnonzero(~late)
             columns, ts = _take(columns, kept), ts[kept]
         if not len(ts):
-            return None
+            return []
         self.waiting.add(lifetimes_of_rows(columns, ts), ordered=ordered)
         self.clock = self.clock.seen(int(ts[-1] if ordered else ts.max()))
         return self.waiting.release(self.clock.frontier)
 
-    def advance(self, frontier: Instant) -> Changes | None:
+    def advance(self, frontier: Instant) -> list[Changes]:
         """Everything up to the frontier is in; give what became final."""
         self.clock = self.clock.advanced(frontier)
         return self.waiting.release(self.clock.frontier)
 
-    def rest(self) -> Changes | None:
+    def rest(self) -> list[Changes]:
         """Nothing is expected for now: what waits is final, and no query waits for more."""
         waiting = self.waiting.everything()
         greatest = self.clock.frontier if waiting is None else int(waiting.begin[-1])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 __all__ = ["Running"]
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,17 +80,18 @@ class Running:
         ticks = self.horizon.ticks
         return short or ticks is None or self.frontier < self.missed_until + ticks
 
-    def accept(self, name: str, changes: Changes | None) -> None:
+    def accept(self, name: str, parts: Sequence[Changes]) -> None:
         """Rows of a stream that are final, or changes of a table, for when the frontier gets there."""
-        if changes is not None and self.failure is None:
-            self.waiting[name].add(changes, ordered=name in self.rows_in)  # streams release in order
+        if self.failure is None:
+            for part in parts:
+                self.waiting[name].add(part, ordered=name in self.rows_in)  # streams release in order
 
     def move(self, frontier: Instant) -> None:
         """Step to the frontier, if that is forwards."""
         if frontier <= self.frontier or self.failure is not None:
             return
         inputs = released(self.waiting, frontier)
-        came = {name: len(changes) for name, changes in inputs.items() if name in self.rows_in}
+        came = {name: sum(map(len, parts)) for name, parts in inputs.items() if name in self.rows_in}
         before = self.circuit.output.pending
         try:
             self.circuit.step(frontier, inputs)
@@ -137,7 +138,7 @@ class Running:
         for name, waiting in self.waiting.items():
             parts = [part for part in (waiting.peek(at), arriving.get(name)) if part is not None]
             if parts:
-                inputs[name] = Changes.concat(parts)
+                inputs[name] = parts
         second.step(at, inputs)
         return second.answer()
 

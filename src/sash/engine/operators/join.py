@@ -32,8 +32,10 @@ from sash.language.expressions import Expression, columns_of
 from sash.lifetimes import FOREVER, Changes, Instant, repeated
 from sash.plan.nodes import Equality
 
-_WORTHWHILE = 16_384
+_WORTHWHILE = 4_096
 """From this many rows on, a second thread is worth waking."""
+_STRIDE_ROWS = 16_384
+"""A row may make many results, and what is found of them waits until all of a stride's are."""
 
 
 @dataclass(frozen=True)
@@ -295,6 +297,10 @@ class MultiJoin(Operator):
         read = frozenset().union(*map(columns_of, self.outputs)) if self.outputs else frozenset()
         columns = self._columns(found, read)
         return tuple(evaluate(e, columns, len(found.begin), self.faults) for e in self.outputs)
+
+    @property
+    def stride_rows(self) -> int:
+        return _STRIDE_ROWS
 
     @property
     def ends(self) -> tuple[Calendar, ...]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 __all__ = ["RoundArray"]
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -55,12 +57,8 @@ class RoundArray:
 
     def append(self, values: np.ndarray) -> None:
         """Add the next rows."""
-        first, count = self.extend(len(values)), len(values)
-        size = len(self.buffer)
-        place = (first - self.base) % size
-        fit = min(count, size - place)
-        self.buffer[place : place + fit] = values[:fit]
-        self.buffer[: count - fit] = values[fit:]
+        for some, here in self.places(self.extend(len(values))):
+            self.buffer[here] = values[some]
 
     def extend(self, count: int) -> int:
         """Add so many rows that hold anything; gives the number of the first."""
@@ -70,17 +68,24 @@ class RoundArray:
         self.end += count
         return self.end - count
 
+    def places(self, first: int) -> Iterator[tuple[slice, slice]]:
+        """Where in the buffer the rows from `first` up to the last lie: in one stretch or in two."""
+        count, size = self.end - first, len(self.buffer)
+        place = (first - self.base) % size
+        fit = min(count, size - place)
+        yield slice(0, fit), slice(place, place + fit)
+        if fit < count:
+            yield slice(fit, count), slice(0, count - fit)
+
     def _resize(self, size: int) -> None:
         self.buffer = self._moved(size)
         self.base = self.origin
 
     def _moved(self, size: int) -> np.ndarray:
         """All rows in order, in a buffer for `size` of them."""
-        place = self.origin - self.base
-        fit = min(len(self), len(self.buffer) - place)
         moved = room((size, *self.buffer.shape[1:]), self.buffer.dtype)
-        moved[:fit] = self.buffer[place : place + fit]
-        moved[fit : len(self)] = self.buffer[: len(self) - fit]
+        for some, here in self.places(self.origin):
+            moved[some] = self.buffer[here]
         return moved
 
     def forget_before(self, row: int) -> None:
@@ -109,7 +114,6 @@ class RoundArray:
 
     def keep(self, alive: np.ndarray) -> None:
         """Keep only the rows marked, numbered from 0."""
-        self.buffer = self.whole()[alive]
-        self.base, self.origin, self.end = 0, 0, len(self.buffer)
-        if not len(self):
-            self._resize(_LEAST)
+        kept = self.whole()[alive]
+        self.base, self.origin, self.end = 0, 0, len(kept)
+        self.buffer = kept if len(kept) else np.empty((_LEAST, *kept.shape[1:]), kept.dtype)
