@@ -6,19 +6,29 @@ steps is exact as of the frontier of the last one.
 
 from __future__ import annotations
 
-__all__ = ["Operator", "Saved", "in_order"]
+__all__ = ["Ends", "Operator", "Saved", "in_order"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from sash.engine.kernels.ordering import argsort_instants
-from sash.engine.state.calendar import Calendar
 from sash.lifetimes import Changes, Instant
 
 Saved = Mapping[str, pa.Table]
 """An operator's state as Arrow tables by name."""
+
+
+class Ends(Protocol):
+    """Ends to come: a calendar, or what knows them by itself."""
+
+    def __len__(self) -> int: ...
+
+    def due(self, frontier: Instant) -> np.ndarray:
+        """When most of what ends up to the frontier does, in no order."""
 
 
 @dataclass(eq=False)
@@ -38,7 +48,7 @@ class Operator:
         return 65_536
 
     @property
-    def ends(self) -> tuple[Calendar, ...]:
+    def ends(self) -> tuple[Ends, ...]:
         """The ends to come that it knows of: where many fall into one step, the circuit cuts it."""
         return ()
 

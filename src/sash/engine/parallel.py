@@ -23,7 +23,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def in_parallel(parts: Sequence[Callable[[], Result]], *, worthwhile: bool) -> list[Result]:
-    """The results of all parts, in order; the last part runs in the calling thread.
+    """The results of all parts, in order; the calling thread does the last one, and then whatever is left.
 
     >>> in_parallel([lambda: 1, lambda: 2], worthwhile=True)
     [1, 2]
@@ -31,8 +31,10 @@ def in_parallel(parts: Sequence[Callable[[], Result]], *, worthwhile: bool) -> l
     if not worthwhile or len(parts) < 2 or getattr(_here, "shared", False):
         return [part() for part in parts]
     others = [_pool().submit(_alone, part) for part in parts[:-1]]
-    last = _alone(parts[-1])
-    return [*(other.result() for other in others), last]
+    done = [_alone(parts[-1])]
+    for part, other in zip(parts[-2::-1], reversed(others), strict=True):
+        done.append(_alone(part) if other.cancel() else other.result())
+    return done[::-1]
 
 
 _here = threading.local()

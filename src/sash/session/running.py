@@ -11,6 +11,7 @@ from __future__ import annotations
 __all__ = ["Running"]
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow as pa
 from sash.catalog.clock import Kind, instant_column, show_instant
 from sash.catalog.waiting import Waiting, released
 from sash.engine.circuit import Circuit
-from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.kernels.ordering import argsort_instants, is_sorted
 from sash.errors import SashError
 from sash.lifetimes import BEGINNING, Changes, Instant
 from sash.plan.nodes import Node
@@ -121,9 +122,8 @@ class Running:
             self.restart = None
         self.drained += table.num_rows
         place = table.num_columns - 2  # a query may have a column `at` of its own
-        order = argsort_instants(table.column(place).to_numpy())
-        if order is not None:
-            table = table.take(pa.array(order))
+        if not _rises(table.column(place)):
+            table = table.take(pa.array(argsort_instants(table.column(place).to_numpy())))
         return table.set_column(place, "at", instant_column(table.column(place), self.kind))
 
     def ahead(self, at: Instant, arriving: Mapping[str, Changes | None]) -> pa.Table:
@@ -148,6 +148,12 @@ class Running:
             self.lost += pending + (0 if self.restart is None else self.restart.num_rows)
             self.restart = None
             self.circuit.output.take_changes()
+
+
+def _rises(instants: pa.ChunkedArray) -> bool:
+    """Whether instants never fall: looked at where they are, as there may be many."""
+    chunks = [chunk.to_numpy() for chunk in instants.chunks if len(chunk)]
+    return all(a[-1] <= b[0] for a, b in pairwise(chunks)) and all(map(is_sorted, chunks))
 
 
 def _as_changes(answer: pa.Table, at: Instant) -> pa.Table:

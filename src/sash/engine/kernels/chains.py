@@ -12,7 +12,6 @@ __all__ = ["first_alive", "link", "probe"]
 import numpy as np
 
 from sash.engine.kernels.compiler import (
-    boolean,
     int64,
     kernel,
     reads_i32,
@@ -42,7 +41,7 @@ def link(hashes: np.ndarray, first: int, base: int, bits: int, heads: np.ndarray
 
 @kernel(
     int64(
-        reads_u64, reads_words, reads_i64, reads_i64, boolean, writes_i64,
+        reads_u64, reads_words, reads_i64, reads_i64, int64, int64, writes_i64,
         int64, reads_i32, reads_i32, reads_words, reads_i64, reads_i64, int64, int64,
         writes_i32, writes_i32, writes_i64,
     )
@@ -50,9 +49,10 @@ def link(hashes: np.ndarray, first: int, base: int, bits: int, heads: np.ndarray
 def probe(
     hashes: np.ndarray,
     words: np.ndarray,
-    begins: np.ndarray,
+    instants: np.ndarray,
     untils: np.ndarray,
-    together: bool,
+    begun: int,
+    ended: int,
     cursor: np.ndarray,
     bits: int,
     heads: np.ndarray,
@@ -66,11 +66,11 @@ def probe(
     out_rows: np.ndarray,
     out_untils: np.ndarray,
 ) -> int:
-    """All pairs of an asking row and a kept row with equal words that lives when the asking one begins.
+    """All pairs of an asking row and a kept row with equal words that lives at the asking one's instant.
 
-    What begins `together` with the asking row counts as living then, or does not. Goes on with asking row
-    cursor[0] at kept row cursor[1] (-1: from the head of its chain) and leaves there where to go on; gives
-    the number of pairs written. One span stands for all kept rows.
+    It must have begun `begun` ticks after that at the latest, and end more than `ended` ticks after it. Goes
+    on with asking row cursor[0] at kept row cursor[1] (-1: from the head of its chain) and leaves there where
+    to go on; gives the number of pairs written. One span stands for all kept rows.
     """
     w, size, room = words.shape[1], len(before), len(out_probes)
     shift = np.uint64(64 - bits)
@@ -81,7 +81,7 @@ def probe(
     for i in range(cursor[0], len(hashes)):
         if row < 0:
             row = np.int64(heads[hashes[i] >> shift])
-        word, begin, until = words[i, 0], begins[i], untils[i]
+        word, latest, least, until = words[i, 0], instants[i] + begun, instants[i] + ended, untils[i]
         while row >= origin:
             place = row - base
             if place >= size:
@@ -92,7 +92,7 @@ def probe(
                 if not alike:
                     span = kept_spans[p]
                 end = kept_begin + span
-                if end > begin and (kept_begin < begin or (together and kept_begin == begin)):
+                if end > least and kept_begin <= latest:
                     same = True
                     for j in range(1, w):
                         if kept_words[p, j] != words[i, j]:

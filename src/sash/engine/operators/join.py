@@ -3,7 +3,8 @@
 New rows of each input ask the others one after another for rows that live when they begin; a result
 lives as long as all its parts. It is bilinear, so a negative row needs no special case. Of rows that begin
 together those of later inputs find those of earlier ones, so that every combination is found once: by the
-part that begins last. So combinations are found in order of their beginnings.
+part that begins last. So combinations are found in order of their beginnings. Where the answer is to show
+their ends they are found once more, by the part that ends first: nothing is kept but the inputs' rows.
 """
 
 from __future__ import annotations
@@ -17,16 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.engine.combinations import Combinations, in_time_order, with_signs
 from sash.engine.encoding import any_null, key_words, value_words
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.gathering import Task, done
-from sash.engine.kernels.ordering import argsort_instants, merge_order
-from sash.engine.operator import Operator, Saved
+from sash.engine.operator import Ends, Operator, Saved
 from sash.engine.parallel import in_parallel
-from sash.engine.state.calendar import Calendar
 from sash.engine.state.chains import Asking
 from sash.engine.state.keyed_rows import KeyedRows
-from sash.engine.state.live_combinations import LiveCombinations
 from sash.engine.state.saving import under
 from sash.language.expressions import Expression, columns_of
 from sash.lifetimes import FOREVER, Changes, Instant, repeated
@@ -48,31 +47,6 @@ class _Key:
     null_safe: tuple[bool, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Combinations:
-    """Row numbers per input (None where not bound yet) and their common lifetime (no end: not foreseen)."""
-
-    numbers: tuple[np.ndarray | None, ...]
-    begin: np.ndarray
-    ends: np.ndarray | None
-
-    @property
-    def until(self) -> np.ndarray:
-        """When they end."""
-        return repeated(FOREVER, len(self.begin)) if self.ends is None else self.ends
-
-    @property
-    def bound(self) -> tuple[np.ndarray, ...]:
-        """The row numbers of every input."""
-        return tuple(n for n in self.numbers if n is not None)
-
-    def take(self, positions: np.ndarray) -> _Combinations:
-        """Those at the given positions."""
-        numbers = tuple(None if n is None else n[positions] for n in self.numbers)
-        ends = None if self.ends is None else self.ends[positions]
-        return _Combinations(numbers, self.begin[positions], ends)
-
-
 @dataclass(eq=False)
 class MultiJoin(Operator):
     """Join the inputs on `equalities` and `residual`, and compute `outputs` from what matches.
@@ -89,7 +63,6 @@ class MultiJoin(Operator):
     internal: tuple[bool, ...]
     faults: Faults
     closes: bool = False
-    _live: LiveCombinations = field(init=False)
     _kept: list[KeyedRows] = field(init=False)
     _keys: list[list[_Key]] = field(init=False)
     _routes: list[list[tuple[_Key, int]]] = field(init=False)
@@ -100,10 +73,9 @@ class MultiJoin(Operator):
         self._routes = [self._route(start) for start in range(len(self.input_types))]
         self._payload = [self._columns_kept(i) for i in range(len(self.input_types))]
         self._kept = [
-            KeyedRows([types[c] for c in kept])
+            KeyedRows([types[c] for c in kept], tells_ends=self.closes)
             for types, kept in zip(self.input_types, self._payload, strict=True)
         ]
-        self._live = LiveCombinations(len(self.input_types))
 
     def _route(self, start: int) -> list[tuple[_Key, int]]:
         """In which order new rows of `start` meet the others: those they are tied to first."""
@@ -128,7 +100,6 @@ class MultiJoin(Operator):
                 ties.append((e.left_key, e.right, e.right_key, e.null_safe))
             elif e.right == to and e.left in bound:
                 ties.append((e.right_key, e.left, e.left_key, e.null_safe))
-        ties.sort(key=lambda tie: str(tie[0]))
         return _Key(to, tuple(t[0] for t in ties), tuple(t[1:3] for t in ties), tuple(t[3] for t in ties))
 
     def _offset(self, i: int) -> int:
@@ -150,12 +121,14 @@ class MultiJoin(Operator):
         busy = sum(map(len, ready)) > _WORTHWHILE
         asked = in_parallel([self._keyed(i, new) for i, new in enumerate(ready)], worthwhile=busy)
         firsts = [self._keep(i, new, keys) for i, (new, keys) in enumerate(zip(ready, asked, strict=True))]
+        gone = [kept.ending(frontier) for kept in self._kept] if self.closes else []
+        busy = busy or sum(len(rows) for _, rows in gone) > _WORTHWHILE
         terms = [self._term(i, new, firsts[i], asked[i]) for i, new in enumerate(ready) if len(new)]
-        result = self._results(in_parallel(terms, worthwhile=busy), frontier)
-        for i, rows in enumerate(self._kept):
-            moved = rows.expire(frontier)
-            if moved is not None and len(self._live):
-                self._live.renumber(i, *moved)
+        ends = [self._ending_term(i, *rows) for i, rows in enumerate(gone) if len(rows[0])]
+        found = in_parallel([*terms, *ends], worthwhile=busy)
+        result = self._results(found[: len(terms)], found[len(terms) :])
+        for rows in self._kept:
+            rows.expire(frontier)
         return result
 
     def _keyed(self, i: int, changes: Changes) -> Callable[[], list[Asking]]:
@@ -169,13 +142,28 @@ class MultiJoin(Operator):
 
     def _term(
         self, i: int, changes: Changes, first: int, keys: Sequence[Asking]
-    ) -> Callable[[], list[_Combinations]]:
+    ) -> Callable[[], list[Combinations]]:
         """The search for what new rows of input i match: rows that live when they begin."""
         numbers = np.arange(first, first + len(changes), dtype=np.int32)
-        bound = tuple(numbers if j == i else None for j in range(len(self.input_types)))
-        start = _Combinations(bound, changes.begin, changes.until)
+        start = self._alone(i, numbers, changes.begin, changes.until)
         asking = self._asking(i, changes, keys)
-        return lambda: list(self._extend(i, start, self._routes[i], asking))
+        # Of what begins at the same instant, only the rows of earlier inputs have begun.
+        begun = [0 if j < i else -1 for j in range(len(self._kept))]
+        ended = [0] * len(self._kept)
+        return lambda: list(self._extend(start, self._routes[i], begun, ended, self.faults, asking))
+
+    def _ending_term(self, i: int, ends: np.ndarray, rows: np.ndarray) -> Callable[[], list[Combinations]]:
+        """The search for what ends with rows of input i: what lives a tick before."""
+        start = self._alone(i, rows, ends - 1, ends)
+        begun = [0] * len(self._kept)
+        # Of what ends at the same instant, only the rows of earlier inputs are there still.
+        ended = [0 if j < i else 1 for j in range(len(self._kept))]
+        return lambda: list(self._extend(start, self._routes[i], begun, ended, Faults()))
+
+    def _alone(self, i: int, rows: np.ndarray, begin: np.ndarray, until: np.ndarray) -> Combinations:
+        """Rows of input i, not combined with others yet."""
+        numbers = tuple(rows if j == i else None for j in range(len(self._kept)))
+        return Combinations(numbers, begin, until)
 
     def _matchable(self, i: int, changes: Changes) -> Changes:
         """Without the rows that have a NULL where another input must be equal."""
@@ -193,41 +181,62 @@ class MultiJoin(Operator):
     def _asking(self, i: int, changes: Changes, keys: Sequence[Asking]) -> Asking:
         """New rows as they ask the first input on their route; mostly by a key that they are kept by."""
         key = self._routes[i][0][0]
-        given = tuple(expression for _, expression in key.given)
-        for own, asking in zip(self._keys[i], keys, strict=True):
-            if (own.own, own.null_safe) == (given, key.null_safe):
-                return asking
+        own = self._own_key(i, key)
+        if own is not None:
+            return keys[own]
+        given = [expression for _, expression in key.given]
         values = [evaluate(expression, changes.columns, len(changes), self.faults) for expression in given]
         return Asking.of(_words(values, key.null_safe, len(changes)))
 
+    def _own_key(self, i: int, key: _Key) -> int | None:
+        """Which of the keys that rows of input i are kept by is the one that they ask another input for."""
+        asked = tuple(expression for _, expression in key.given), key.null_safe
+        known = [(own.own, own.null_safe) for own in self._keys[i]]
+        return known.index(asked) if asked in known and all(j == i for j, _ in key.given) else None
+
     def _extend(
         self,
-        i: int,
-        start: _Combinations,
+        start: Combinations,
         route: Sequence[tuple[_Key, int]],
+        begun: Sequence[int],
+        ended: Sequence[int],
+        faults: Faults,
         asking: Asking | None = None,
-    ) -> Iterator[_Combinations]:
-        """Follow the route of input i's new rows, input by input, in pieces of bounded size."""
+    ) -> Iterator[Combinations]:
+        """Follow a route, input by input, in pieces of bounded size: who lives at the beginnings of `start`?
+
+        `begun` and `ended` say by how much each input's rows must have begun and not ended then.
+        """
+        if not len(start.begin):
+            return
         if not route:
-            yield self._passing(start)
+            yield self._passing(start, faults)
             return
         key, which = route[0]
         if asking is None:
-            values = [self._given(start, j, expression) for j, expression in key.given]
-            asking = Asking.of(_words(values, key.null_safe, len(start.begin)))
-        kept, together = self._kept[key.input], key.input < i
-        for pairs in kept.matches(asking, start.begin, start.until, which, together=together):
+            asking = self._asking_again(start, key, faults)
+        kept, sharp = self._kept[key.input], {"begun": begun[key.input], "ended": ended[key.input]}
+        for pairs in kept.matches(asking, start.begin, start.until, which, **sharp):
             numbers = [None if known is None else known[pairs.probes] for known in start.numbers]
             numbers[key.input] = pairs.rows
-            grown = _Combinations(tuple(numbers), start.begin[pairs.probes], pairs.until)
-            yield from self._extend(i, grown, route[1:])
+            grown = Combinations(tuple(numbers), start.begin[pairs.probes], pairs.until)
+            yield from self._extend(grown, route[1:], begun, ended, faults)
 
-    def _given(self, start: _Combinations, i: int, expression: Expression) -> pa.Array:
+    def _asking_again(self, start: Combinations, key: _Key, faults: Faults) -> Asking:
+        """Combinations of rows that are kept, as they ask the next input on their route."""
+        for i, numbers in enumerate(start.numbers):
+            own = self._own_key(i, key)
+            if numbers is not None and own is not None:
+                return self._kept[i].keys_of(numbers, own)
+        values = [self._given(start, i, expression, faults) for i, expression in key.given]
+        return Asking.of(_words(values, key.null_safe, len(start.begin)))
+
+    def _given(self, start: Combinations, i: int, expression: Expression, faults: Faults) -> pa.Array:
         """A key's value for each combination so far."""
         numbers = start.numbers[i]
         assert numbers is not None
         columns = self._spread(i, self._kept[i].payload.take(numbers))
-        return evaluate(expression, columns, len(start.begin), self.faults)
+        return evaluate(expression, columns, len(start.begin), faults)
 
     def _spread(self, i: int, kept: Sequence[pa.Array]) -> list[pa.Array]:
         """Kept columns at their own positions; what was not kept is never read."""
@@ -236,15 +245,15 @@ class MultiJoin(Operator):
             columns[position] = column
         return columns
 
-    def _passing(self, found: _Combinations) -> _Combinations:
+    def _passing(self, found: Combinations, faults: Faults) -> Combinations:
         """What passes the residual predicate."""
-        if self.residual is None or not len(found.begin):
+        if self.residual is None:
             return found
         columns = self._columns(found, columns_of(self.residual))
-        passed = evaluate(self.residual, columns, len(found.begin), self.faults)
+        passed = evaluate(self.residual, columns, len(found.begin), faults)
         return found.take(np.flatnonzero(pc.fill_null(passed, False).to_numpy(zero_copy_only=False)))
 
-    def _columns(self, found: _Combinations, read: frozenset[int]) -> list[pa.Array]:
+    def _columns(self, found: Combinations, read: frozenset[int]) -> list[pa.Array]:
         """The columns of all inputs side by side for each combination; those that are not read are None."""
         columns: list[pa.Array] = [None] * self._offset(len(self.input_types))
         tasks: dict[int, Task] = {}
@@ -257,42 +266,17 @@ class MultiJoin(Operator):
             columns[position] = column
         return columns
 
-    def _results(self, found: list[list[_Combinations]], frontier: Instant) -> Changes:
-        whole = _in_time_order(found, len(self.input_types))
-        begun = len(whole.begin)
+    def _results(self, came: list[list[Combinations]], went: list[list[Combinations]]) -> Changes:
+        whole, signs = in_time_order(came), None
         if self.closes:
-            whole, order = self._with_ends(whole, frontier)
-        if not len(whole.begin):
+            whole, signs = with_signs(whole, in_time_order(went))
+        if whole is None:
             return Changes.empty(self.types)
         columns = self._computed(whole)
         weights = self._weights(whole)
-        if begun < len(whole.begin):
-            weights = np.where(order < begun, weights, -weights)
-        return Changes(columns, whole.begin, self._ends(whole), weights)
+        return Changes(columns, whole.begin, self._ends(whole), weights if signs is None else weights * signs)
 
-    def _with_ends(self, found: _Combinations, frontier: Instant) -> tuple[_Combinations, np.ndarray]:
-        """What is found and what ends, in time order, and where each was in one after the other.
-
-        The ends of those that end later are kept.
-        """
-        gone = [self._live.pop(frontier)]
-        lasting = found.until > frontier
-        if lasting.all():
-            self._live.add(found.until, found.bound)
-        else:
-            self._live.add(found.until[lasting], tuple(part[lasting] for part in found.bound))
-            short = ~lasting
-            gone.append((found.until[short], tuple(part[short] for part in found.bound)))
-        ends = np.concatenate([until for until, _ in gone])
-        turns = argsort_instants(ends)
-        order, begin = merge_order(found.begin, ends if turns is None else ends[turns])
-        if turns is not None:
-            after = order >= len(found.begin)
-            order[after] = turns[order[after] - len(found.begin)] + len(found.begin)
-        numbers = zip(found.bound, *(numbers for _, numbers in gone), strict=True)
-        return _Combinations(tuple(np.concatenate(each)[order] for each in numbers), begin, None), order
-
-    def _computed(self, found: _Combinations) -> tuple[pa.Array, ...]:
+    def _computed(self, found: Combinations) -> tuple[pa.Array, ...]:
         """The outputs for each combination."""
         read = frozenset().union(*map(columns_of, self.outputs)) if self.outputs else frozenset()
         columns = self._columns(found, read)
@@ -300,23 +284,26 @@ class MultiJoin(Operator):
 
     @property
     def stride_rows(self) -> int:
-        return _STRIDE_ROWS
+        return _STRIDE_ROWS // 2 if self.closes else _STRIDE_ROWS  # every result ends, too
 
     @property
-    def ends(self) -> tuple[Calendar, ...]:
-        return (self._live.ends,)
+    def ends(self) -> tuple[Ends, ...]:
+        return tuple(self._kept) if self.closes else ()
 
     @property
     def ends_itself(self) -> bool:
         return self.closes
 
     def contents(self, frontier: Instant) -> Changes:
-        numbers = self._live.numbers()
-        begin = np.full(len(numbers[0]), frontier)
-        live = _Combinations(numbers, begin, None)
-        return Changes(self._computed(live), begin, live.until, self._weights(live))
+        rows = self._kept[0].alive(frontier)
+        start = self._alone(0, rows, np.full(len(rows), frontier), repeated(FOREVER, len(rows)))
+        now = [0] * len(self._kept)
+        live = in_time_order([list(self._extend(start, self._routes[0], now, now, Faults()))])
+        if live is None:
+            return Changes.empty(self.types)
+        return Changes(self._computed(live), live.begin, live.until, self._weights(live))
 
-    def _ends(self, found: _Combinations) -> np.ndarray:
+    def _ends(self, found: Combinations) -> np.ndarray:
         """Until when results live: INTERNAL inputs do not end them."""
         if not any(self.internal):
             return found.until
@@ -327,7 +314,7 @@ class MultiJoin(Operator):
                 ends = np.minimum(ends, self._kept[i].untils(numbers))
         return ends
 
-    def _weights(self, found: _Combinations) -> np.ndarray:
+    def _weights(self, found: Combinations) -> np.ndarray:
         weights = repeated(1, len(found.begin))
         for kept, numbers in zip(self._kept, found.numbers, strict=True):
             if not kept.all_ones and numbers is not None:
@@ -336,52 +323,22 @@ class MultiJoin(Operator):
 
     @property
     def rows(self) -> int:
-        return sum(map(len, self._kept)) + len(self._live)
+        return sum(map(len, self._kept))
 
     @property
     def nbytes(self) -> int:
-        return sum(kept.nbytes for kept in self._kept) + self._live.nbytes
+        return sum(kept.nbytes for kept in self._kept)
 
     def save(self) -> dict[str, pa.Table]:
-        saved = {
+        return {
             f"{i}/{name}": table for i, kept in enumerate(self._kept) for name, table in kept.save().items()
         }
-        if len(self._live):
-            numbers = zip(self._kept, self._live.numbers(), strict=True)
-            saved["live"] = self._live.save([kept.places(rows) for kept, rows in numbers])
-        return saved
 
     def load(self, saved: Saved) -> None:
         for i, kept in enumerate(self._kept):
             mine = under(str(i), saved)
             if mine:
                 kept.load(mine)
-        if "live" in saved:
-            self._live.load(saved["live"])
-
-
-def _in_time_order(found: list[list[_Combinations]], inputs: int) -> _Combinations:
-    """All that was found, in order of beginnings, as it is within each term."""
-    terms = [_joined(term) for term in found if term]
-    if not terms:
-        none = np.empty(0, np.int64)
-        return _Combinations((none.astype(np.int32),) * inputs, none, none)
-    whole, *others = terms
-    for other in others:
-        order, begin = merge_order(whole.begin, other.begin)
-        both = _joined([whole, other])
-        numbers = tuple(part[order] for part in both.bound)
-        whole = _Combinations(numbers, begin, both.until[order])
-    return whole
-
-
-def _joined(parts: Sequence[_Combinations]) -> _Combinations:
-    """Some combinations, one after another."""
-    if len(parts) == 1:
-        return parts[0]
-    numbers = tuple(map(np.concatenate, zip(*(part.bound for part in parts), strict=True)))
-    begin, until = (np.concatenate([getattr(part, name) for part in parts]) for name in ("begin", "until"))
-    return _Combinations(numbers, begin, until)
 
 
 def _words(values: Sequence[pa.Array], null_safe: Sequence[bool], n: int) -> np.ndarray:

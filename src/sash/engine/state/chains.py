@@ -57,7 +57,7 @@ class Chains:
     >>> chains.add(Asking.of(np.array([[7], [8], [7]])))
     >>> lives = np.array([1, 2, 3]), np.array([10])
     >>> some = Asking.of(np.array([[7], [9]])), np.array([4, 4]), np.array([9, 9])
-    >>> pairs = next(chains.matches(*some, *lives, together=False))
+    >>> pairs = next(chains.matches(*some, *lives, 0, 0))
     >>> pairs.probes.tolist(), pairs.rows.tolist(), pairs.until.tolist()
     ([0, 0], [2, 0], [9, 9])
     """
@@ -101,24 +101,24 @@ class Chains:
     def matches(
         self,
         asking: Asking,
-        begins: np.ndarray,
+        instants: np.ndarray,
         untils: np.ndarray,
         kept_begins: np.ndarray,
         kept_spans: np.ndarray,
-        *,
-        together: bool,
+        begun: int,
+        ended: int,
     ) -> Iterator[Pairs]:
-        """What lives, and has an asking row's key, when the asking row begins; in pieces of bounded size.
+        """What lives at an asking row's instant and has its key, in pieces of bounded size.
 
-        Kept begins and spans lie as the rows do here, or one span is that of all. What begins `together`
-        with an asking row is among its matches, or is not.
+        Matches have begun `begun` ticks after that at the latest and end more than `ended` ticks after it.
+        Kept begins and spans lie as the rows do here, or one span is that of all.
         """
         cursor = np.array([0, -1])
         pairs = min(_PAIRS_AT_ONCE, 1024 + 2 * len(asking))
         while cursor[0] < len(asking):
             out = [np.empty(pairs, type_) for type_ in (np.int32, np.int32, np.int64)]
             found = probe(
-                asking.hashes, asking.words, begins, untils, together, cursor,
+                asking.hashes, asking.words, instants, untils, begun, ended, cursor,
                 self._bits, self._heads, self._before.buffer, self._words.buffer,
                 kept_begins, kept_spans, self._before.base, self._before.origin, *out,
             )  # fmt: skip
@@ -128,6 +128,10 @@ class Chains:
     def words(self) -> np.ndarray:
         """The words of every row, in order of number."""
         return self._words.whole()
+
+    def words_of(self, rows: np.ndarray) -> np.ndarray:
+        """The words of the given rows."""
+        return self._words.take_lines(rows)
 
 
 def _no_heads(bits: int) -> np.ndarray:

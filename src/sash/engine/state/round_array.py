@@ -104,6 +104,11 @@ class RoundArray:
         by_row(self.buffer.view(moving), self.base, rows, taken.view(moving))
         return taken
 
+    def take_lines(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers of the given rows, where each has several."""
+        lines: np.ndarray = self.buffer[(rows.astype(np.int64) - self.base) % len(self.buffer)]
+        return lines
+
     def whole(self) -> np.ndarray:
         """Every row, in order of number."""
         return self._moved(len(self))

@@ -33,7 +33,7 @@ from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
 from sash.spark.failpoints import failpoint
 
-FORMAT = 4
+FORMAT = 5
 _MAGIC = b"SASHSTEP"
 _HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
 _LEAST_LOG = 64 << 10
