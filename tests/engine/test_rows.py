@@ -23,6 +23,7 @@ TYPES = [
     pa.float64(),
     pa.int8(),
     pa.list_(pa.int64()),
+    pa.binary(),
 ]
 
 
@@ -33,6 +34,8 @@ def value(type_: pa.DataType, random: Random) -> object:
         return Decimal(random.randrange(-(10**37), 10**37)).scaleb(-2)
     if pa.types.is_string(type_):
         return "x" * (number % 7) + str(number)
+    if pa.types.is_binary(type_):
+        return bytes(abs(number) % 5)
     if pa.types.is_boolean(type_):
         return number > 0
     if pa.types.is_list(type_):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ["Circuit", "Measure", "Watch"]
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -224,19 +224,28 @@ def _strides(
     """Cut a step at instants that split its largest input, or its ends, into pieces of about `most` rows."""
     for parts in inputs.values():
         parts[:] = filter(len, parts)
-    rows = {name: sum(map(len, parts)) for name, parts in inputs.items()}
-    total = sum(rows.values())
-    cuts: list[Instant] = []
+    total = sum(sum(map(len, parts)) for parts in inputs.values())
+    cuts: set[Instant] = set()
     if total > 2 * most or len(ends) > most:
         pieces = -(-max(total, len(ends)) // most)
-        if len(ends) > total:
-            largest = np.sort(ends)
-        else:
-            largest = np.concatenate([part.begin for part in inputs[max(rows, key=rows.__getitem__)]])
-        instants = np.unique(largest[np.arange(1, pieces) * len(largest) // pieces])
-        cuts = instants[instants < frontier].tolist()
-    for cut in [*cuts, frontier]:
+        by_ends = len(ends) > total
+        largest = [np.sort(ends)] if by_ends else max(_begins(inputs), key=lambda some: sum(map(len, some)))
+        cuts = {cut for cut in _quantiles(largest, pieces) if cut < frontier}
+    for cut in [*sorted(cuts), frontier]:
         yield cut, {name: Changes.concat(_until(cut, parts)) for name, parts in inputs.items() if parts}
+
+
+def _begins(inputs: Mapping[str, Sequence[Changes]]) -> list[list[np.ndarray]]:
+    """The beginnings of each input's rows, part by part."""
+    return [[part.begin for part in parts] for parts in inputs.values()]
+
+
+def _quantiles(rising: Sequence[np.ndarray], pieces: int) -> Iterator[Instant]:
+    """Where to cut instants that rise from array to array, so that the pieces have equally many."""
+    starts = np.cumsum([0, *map(len, rising)])
+    for place in np.arange(1, pieces) * starts[-1] // pieces:
+        part = int(np.searchsorted(starts, place, side="right")) - 1
+        yield int(rising[part][place - starts[part]])
 
 
 def _until(cut: Instant, parts: list[Changes]) -> list[Changes]:

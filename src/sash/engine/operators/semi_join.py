@@ -33,6 +33,8 @@ _RIGHT_END = (np.int64, np.int32, np.int64)  # until, slot, weight
 _LEFT_END = (np.int64, np.int64)  # until, row
 _COUNT, _MATCHED, _HEAD = range(3)
 _UNSEEN = np.array([0, 0, -1])
+_STRIDE_ROWS = 8_192
+"""A key that appears or vanishes touches all its rows, and what it gives waits until the stride is done."""
 _SLACK = 4096
 _HIGHEST = 1 << 30
 """Row numbers up to here, and those of one step more, fit 32 bits."""
@@ -235,6 +237,10 @@ class SemiJoinRows(Operator):
         if self.closes and not is_sorted(self._untils.view()):
             self._ended = None
             self._left_ends.add((self._untils.view().copy(), np.arange(len(self._untils))))
+
+    @property
+    def stride_rows(self) -> int:
+        return _STRIDE_ROWS
 
     @property
     def ends(self) -> tuple[Calendar, ...]:

@@ -1,5 +1,5 @@
 """Rows known by number, so that state can point at them: forgotten from the front, or rewritten when too
-many in the middle are dead. Columns of a fixed width lie in rings, others in segments.
+many in the middle are dead. Columns of a fixed width and texts lie in rings, others in segments.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sash.engine.fixed_width import moving_dtype
 from sash.engine.gathering import Task, done
 from sash.engine.state.ring import Ring
 from sash.engine.state.segments import Segments
+from sash.engine.state.text_ring import TextRing
 
 
 class Rows:
@@ -95,6 +96,9 @@ class Rows:
         return moved
 
 
-def _column(type_: pa.DataType, origin: int) -> Ring | Segments:
+def _column(type_: pa.DataType, origin: int) -> Ring | TextRing | Segments:
     dtype = moving_dtype(type_)
-    return Segments(type_, origin) if dtype is None else Ring(type_, dtype, origin)
+    if dtype is not None:
+        return Ring(type_, dtype, origin)
+    texts = pa.types.is_string(type_) or pa.types.is_binary(type_)
+    return TextRing(type_, origin) if texts else Segments(type_, origin)
