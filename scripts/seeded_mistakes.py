@@ -93,6 +93,30 @@ MISTAKES = (
         "                weights = weights * np.abs(kept.weights(numbers))",
     ),
     Mistake(
+        "a join that finds rows which begin together twice",
+        f"{ENGINE}/operators/join.py",
+        "begun = [0 if j < i else -1 for j in range(len(self._kept))]",
+        "begun = [0 for j in range(len(self._kept))]",
+    ),
+    Mistake(
+        "a join that ends twice what ends together",
+        f"{ENGINE}/operators/join.py",
+        "ended = [0 if j < i else 1 for j in range(len(self._kept))]",
+        "ended = [0 for j in range(len(self._kept))]",
+    ),
+    Mistake(
+        "a chain that is left before its last row",
+        f"{ENGINE}/kernels/chains.py",
+        "        while row >= origin:",
+        "        while row > origin:",
+    ),
+    Mistake(
+        "a text that goes on at the wrong place where the ring begins anew",
+        f"{ENGINE}/kernels/texts.py",
+        "out[k] = ring[k - before_the_turn]",
+        "out[k] = ring[k - before_the_turn + 1]",
+    ),
+    Mistake(
         "a NULL that equals a NULL in a join",
         f"{ENGINE}/operators/join.py",
         "        return changes if nulls is None else changes.filter(~nulls)",

@@ -1,1 +1,1 @@
-"""What operators keep between steps: key tables, rows in segments, calendars of ends."""
+"""What operators keep between steps: key tables, rows used round, chains by key, calendars of ends."""
