@@ -10,6 +10,7 @@ import pytest
 
 from calling import column, rows_of
 from sash.language.expressions import Call, Column
+from sash.language.readable import is_readable
 
 I8, I32, I64, F32, F64 = pa.int8(), pa.int32(), pa.int64(), pa.float32(), pa.float64()
 BOOL, STRING, DATE, TIMESTAMP = pa.bool_(), pa.string(), pa.date32(), pa.timestamp("us")
@@ -182,3 +183,13 @@ def test_numbers_are_seconds_as_timestamps():
     assert cast(column(F64, 1.5, NAN), TIMESTAMP)[0] == [datetime.datetime(1970, 1, 1, 0, 0, 1, 500000), None]
     assert cast(column(DATE, 1), TIMESTAMP)[0] == [datetime.datetime(1970, 1, 2)]
     assert cast(column(TIMESTAMP, -1), DATE)[0] == [datetime.date(1969, 12, 31)]
+
+
+def test_what_a_query_may_write_is_what_a_cast_reads() -> None:
+    digits, days = ["0", "12", "-7", "9" * 19, "9" * 18, "1e3", "1.5", ".5", ".", ""], ["2024", "2024-2-29"]
+    days += ["2023-02-29", "2024-00-01", "2024-01-01 10", "2024-01-01T24:00", "2024-01-01 1:2:3.4Z", "24-1-1"]
+    words = ["x", "Y", "no", "maybe", "nan", "-Inf", "1d", "+", "1 2", "2024-01-01x", "2024-01-01 x"]
+    texts = [f"{blank}{text}{blank}" for text in digits + days + words for blank in ("", " ", "\t\n")]
+    for target in (I8, I32, I64, F32, F64, BOOL, DATE, TIMESTAMP):
+        read = [value is not None for value in cast(column(STRING, *texts), target)[0]]
+        assert [is_readable(text, target) for text in texts] == read, target

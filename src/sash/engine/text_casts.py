@@ -17,12 +17,10 @@ from pyarrow import types as kinds
 
 from sash.engine import decimals, iso_text
 from sash.engine.values import Faults, assemble, numbers
+from sash.language.readable import FALSE, FLOATING, INTEGER, SPECIAL, TRUE
 
-INTEGER = r"^[+-]?[0-9]+$"
-FLOATING = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?$"
-SPECIAL = r"(?i)^([+-]?inf(inity)?|nan)$"
 DECIMAL = r"^(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?P<power>[eE][+-]?[0-9]{1,5})?$"
-TRUE, FALSE = pa.array(["t", "true", "y", "yes", "1"]), pa.array(["f", "false", "n", "no", "0"])
+_TRUE, _FALSE = pa.array(TRUE), pa.array(FALSE)
 
 _CUT = Context(prec=400, rounding=ROUND_DOWN, Emax=999_999, Emin=-999_999)
 
@@ -59,8 +57,8 @@ def _only(text: pa.Array, matches: pa.Array) -> pa.Array:
 
 def _boolean(text: pa.Array) -> pa.Array:
     small = pc.ascii_lower(text)
-    known = pc.or_(pc.is_in(small, TRUE), pc.is_in(small, FALSE))
-    return pc.if_else(known, pc.is_in(small, TRUE), pa.scalar(None, pa.bool_()))
+    known = pc.or_(pc.is_in(small, _TRUE), pc.is_in(small, _FALSE))
+    return pc.if_else(known, pc.is_in(small, _TRUE), pa.scalar(None, pa.bool_()))
 
 
 def _integer(text: pa.Array, target: pa.DataType) -> pa.Array:

@@ -28,7 +28,7 @@ from sash.language.functions import (
     resolve,
     resolve_aggregate,
 )
-from sash.language.literals import check_typed_constant, literal_of, number_of
+from sash.language.literals import check_text, check_typed_constant, literal_of, number_of
 from sash.language.scope import Scope
 from sash.language.syntax import place_of
 from sash.language.types import UnknownType, arrow_type, sql_name
@@ -114,7 +114,10 @@ class Binder:
             resolved: Resolved = resolve(name, types, constants)
         except FunctionError as trouble:
             raise self._untyped(trouble, node) from None
-        coerced = zip(arguments, resolved.coercions, strict=True)
+        coerced = tuple(zip(arguments, resolved.coercions, strict=True))
+        for argument, type_ in coerced:
+            if isinstance(argument, Literal):
+                check_text(argument, type_, node, self.text)
         cast = tuple(cast_to(argument, type_) for argument, type_ in coerced)
         if resolved.function == "cast":
             return cast_to(cast[0], resolved.type)

@@ -6,11 +6,9 @@ the digits it has; one with an exponent is DOUBLE.
 
 from __future__ import annotations
 
-__all__ = ["check_typed_constant", "literal_of", "number_of"]
+__all__ = ["check_text", "check_typed_constant", "literal_of", "number_of"]
 
-import calendar
 import datetime
-import re
 from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
@@ -19,7 +17,9 @@ from sqlglot import exp
 from sash.errors import SashError
 from sash.language.durations import UNITS, unit_named
 from sash.language.expressions import Literal
+from sash.language.readable import is_readable
 from sash.language.syntax import place_of
+from sash.language.types import sql_name
 
 _DIGITS = 38
 
@@ -62,13 +62,6 @@ def number_of(literal: Literal, target: pa.DataType) -> Literal | None:
     return None
 
 
-_DAY = r"[+-]?(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})"
-_CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.\d{0,9})?)?)?"
-_ZONE = r" ?(?:Z|UTC|GMT|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?)?"
-_DATE = re.compile(_DAY + r"(?:[ T].*)?)?)?", re.ASCII)
-_TIMESTAMP = re.compile(_DAY + r"(?:[ T](?:" + _CLOCK + _ZONE + r")?)?)?)?", re.ASCII)
-
-
 def check_typed_constant(node: exp.Cast, target: pa.DataType, text: str) -> None:
     """Refuse DATE 'x' and TIMESTAMP 'x' if x is none; a CAST of the same would be NULL."""
     written = node.this
@@ -76,8 +69,7 @@ def check_typed_constant(node: exp.Cast, target: pa.DataType, text: str) -> None
     is_date = pa.types.is_date32(target)
     if not typed or not (is_date or pa.types.is_timestamp(target)) or not written.is_string:
         return
-    found = (_DATE if is_date else _TIMESTAMP).fullmatch(str(written.this).strip())
-    if found is None or not _is_real(*(None if part is None else int(part) for part in found.groups())):
+    if not is_readable(str(written.this), target):
         raise _unreadable(
             node,
             text,
@@ -87,14 +79,26 @@ def check_typed_constant(node: exp.Cast, target: pa.DataType, text: str) -> None
         )
 
 
-def _is_real(year: int | None, month: int | None, day: int | None, *clock: int | None) -> bool:
-    """Whether the calendar has the day and the clock the time; what is left out is."""
-    if not 1 <= (month or 1) <= 12 or month == 0 or day == 0:
-        return False
-    last = calendar.monthrange(2000 + (year or 0) % 400, month or 1)[1]  # the calendar repeats itself
-    return (day or 1) <= last and all(
-        (part or 0) < end for part, end in zip(clock, (24, 60, 60), strict=False)
+def check_text(literal: Literal, target: pa.DataType, node: exp.Expr, text: str) -> None:
+    """Refuse a text within `node` that must become another type there and never can."""
+    value = literal.value
+    if not isinstance(value, str) or is_readable(value, target):
+        return
+    name = sql_name(target)
+    written = (each for each in node.find_all(exp.Literal) if each.is_string and each.this == value)
+    raise _unreadable(
+        next(written, node),
+        text,
+        f"'{value}' is not {'an' if name == 'INT' else 'a'} {name}, which it must be here.",
+        f"Write one, such as {_EXAMPLES.get(name, '12')}; "
+        "to compare or keep texts, CAST the other side to STRING.",
     )
+
+
+_EXAMPLES = {
+    "FLOAT": "1.5", "DOUBLE": "1.5", "BOOLEAN": "true", "DATE": "DATE '2024-01-31'",
+    "TIMESTAMP": "TIMESTAMP '2024-01-31 12:00:00'",
+}  # fmt: skip
 
 
 def _number(written: str, node: exp.Expr, text: str) -> Literal:
