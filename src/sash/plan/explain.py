@@ -1,7 +1,8 @@
 """A plan as a tree of lines: what each operator does, its update pattern, what it keeps, how much.
 
 One line per operator, inputs below it, the pattern in square brackets: what the optimizer did and
-what the engine will choose can be read off.
+what the engine will choose can be read off. An operator that is read in several places is drawn in
+the first and named in the others.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def explain(plan: Node, source: str | None = None, notes: Mapping[Node, str] | N
     └─ range 60 s [WKS] state=none
        └─ stream packets [MON] state=none
     """
-    lines = list(_lines(plan, "", "", notes or {}))
+    lines = list(_lines(plan, "", "", notes or {}, _marks(plan), set()))
     return "\n".join(lines if source is None else [source.strip(), *lines])
 
 
@@ -98,14 +99,48 @@ def headline(node: Node) -> str:
             return type(node).__name__.lower()
 
 
-def _lines(node: Node, lead: str, rest: str, notes: Mapping[Node, str]) -> Iterator[str]:
-    yield f"{lead}{_line(node)}{' ' + notes[node] if notes and node in notes else ''}"
-    # What only tells a global aggregate when to begin is named on its own line, not drawn below it.
-    below = node.inputs[:1] if isinstance(node, Aggregate) else node.inputs
+def _lines(
+    node: Node, lead: str, rest: str, notes: Mapping[Node, str], marks: dict[Node, str], told: set[Node]
+) -> Iterator[str]:
+    if node in told and node in marks:
+        yield f"{lead}{marks[node]} again: {headline(node)}"
+        return
+    told.add(node)
+    mark = f" {marks[node]}" if node in marks else ""
+    yield f"{lead}{_line(node)}{' ' + notes[node] if notes and node in notes else ''}{mark}"
+    below = _below(node)
     for child in below[:-1]:
-        yield from _lines(child, f"{rest}├─ ", f"{rest}│  ", notes)
+        yield from _lines(child, f"{rest}├─ ", f"{rest}│  ", notes, marks, told)
     for child in below[-1:]:
-        yield from _lines(child, f"{rest}└─ ", f"{rest}   ", notes)
+        yield from _lines(child, f"{rest}└─ ", f"{rest}   ", notes, marks, told)
+
+
+def _below(node: Node) -> tuple[Node, ...]:
+    """What is drawn below a node: not what only tells a global aggregate when to begin."""
+    return node.inputs[:1] if isinstance(node, Aggregate) else node.inputs
+
+
+def _marks(plan: Node) -> dict[Node, str]:
+    """A mark for each node that is read in several places, in the order in which they are drawn.
+
+    It runs once; and an outer join, which reads its sides twice or more, would double the tree.
+    """
+    met: set[Node] = set()
+    again: set[Node] = set()
+
+    def visit(node: Node) -> None:
+        if node in met:
+            again.add(node)
+            return
+        met.add(node)
+        order.append(node)
+        for child in _below(node):
+            visit(child)
+
+    order: list[Node] = []
+    visit(plan)
+    shared = [node for node in order if node in again and node.inputs]
+    return {node: f"#{number}" for number, node in enumerate(shared, 1)}
 
 
 def _line(node: Node) -> str:
