@@ -334,3 +334,36 @@ def test_metrics_count_and_are_json(db: Database) -> None:
         0,
     )
     assert sum(counted["faults"].values()) == 1
+
+
+def a_thousand(term: str, between: str) -> str:
+    """One term for each of 0, 1, 2 ..."""
+    return between.join(term.format(i) for i in range(1000))
+
+
+def test_conditions_of_a_thousand_terms_are_no_trouble(db: Database) -> None:
+    some, none = a_thousand("p.bytes = {}", " OR "), a_thousand("p.bytes <> {}", " AND ")
+    both = f"p.src = 'a' AND ({some}) AND {a_thousand('p.bytes < {} + 10', ' AND ')}"
+    queries = [db.query(f"SELECT src FROM packets [RANGE 9] p WHERE {each}") for each in (some, none, both)]
+    pairs = "packets [RANGE 9] p JOIN packets [RANGE 9] q ON q.src = p.src"
+    queries.append(db.query(f"SELECT p.src FROM {pairs} AND {both}"))
+    push(db, (1, "a", 3), (2, "b", 4))
+    db.advance(2)
+    assert [query.answer()["src"].to_pylist() for query in queries] == [["a", "b"], [], ["a"], ["a"]]
+
+
+def test_what_is_nested_too_deeply_is_refused_in_words(db: Database) -> None:
+    texts = (
+        f"SELECT {a_thousand('bytes', ' + ')} AS sum FROM packets [RANGE 9]",
+        a_thousand("SELECT src FROM packets [RANGE 9] WHERE bytes = {}", " UNION "),
+        a_thousand("SELECT src FROM packets [RANGE 9] WHERE bytes = {}", " EXCEPT ALL "),
+    )
+    for text in texts:
+        refused("SASH-PARSE-005", lambda text=text: db.query(text))
+
+    def pile() -> None:
+        db.execute("CREATE VIEW v0 AS SELECT src, bytes FROM packets [RANGE 9]")
+        for i in range(300):
+            db.execute(f"CREATE VIEW v{i + 1} AS SELECT src, bytes + 1 AS bytes FROM v{i}")
+
+    refused("SASH-PARSE-005", pile)

@@ -16,7 +16,7 @@ from sash.catalog.arguments import text_of
 from sash.catalog.clock import Kind
 from sash.catalog.names import Catalog, names_in
 from sash.errors import SashError
-from sash.language.statements import StreamDefinition, ViewDefinition, parse_query
+from sash.language.statements import StreamDefinition, ViewDefinition, parse_query, too_deep
 from sash.optimizer import RULES, Rule, optimize
 from sash.plan.bounds import refuse_unbounded
 from sash.plan.builder import build
@@ -78,9 +78,12 @@ def plan_query(
     text = text_of(text, "A query")
     tree = parse_query(text)
     plan = build(tree, catalog, text=text)
-    if not allow_unbounded:
-        refuse_unbounded(plan, text)
-    return Planned(text, plan, optimize(plan, rules), _uses(tree, catalog))
+    try:
+        if not allow_unbounded:
+            refuse_unbounded(plan, text)
+        return Planned(text, plan, optimize(plan, rules), _uses(tree, catalog))
+    except RecursionError:
+        raise too_deep(text) from None
 
 
 def fingerprint(plan: Node) -> str:

@@ -20,7 +20,14 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
 from sash.errors import SashError
-from sash.language.syntax import RelationToStream, StreamCall, WindowClause, place_between, place_of
+from sash.language.syntax import (
+    RelationToStream,
+    StreamCall,
+    WindowClause,
+    evenly_nested,
+    place_between,
+    place_of,
+)
 from sash.language.window_syntax import at_window, misplaced_window, read_window
 
 _STREAM_OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
@@ -58,6 +65,12 @@ class SashParser(SparkParser):
         if any_token and self._prev.token_type == TokenType.ALIAS:
             self._parse_string_as_identifier()
         return super()._parse_id_var(any_token, tokens)
+
+    def _parse_conjunction(self) -> exp.Expr | None:
+        return evenly_nested(super()._parse_conjunction())
+
+    def _parse_disjunction(self) -> exp.Expr | None:
+        return evenly_nested(super()._parse_disjunction())
 
     @property
     def reached(self) -> int:

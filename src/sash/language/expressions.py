@@ -7,11 +7,13 @@ calls like any other, by the canonical names that `functions.py` lists.
 from __future__ import annotations
 
 __all__ = [
-    "AggregateCall", "Call", "Column", "Expression", "Field", "Literal", "Schema", "columns_of", "remap",
+    "AggregateCall", "Call", "Column", "Expression", "Field", "Literal", "Schema", "all_of", "columns_of",
+    "remap",
 ]  # fmt: skip
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 
@@ -80,6 +82,24 @@ class AggregateCall:
     def __str__(self) -> str:
         inner = "*" if self.argument is None else str(self.argument)
         return f"{self.function}({'DISTINCT ' if self.distinct else ''}{inner})"
+
+
+_LONG = 16
+
+
+def all_of(conditions: Sequence[Expression]) -> Expression | None:
+    """Conditions joined by AND, from the left; many by halves, so that none is nested deeply.
+
+    >>> a, b = Column(0, pa.bool_(), "a"), Column(1, pa.bool_(), "b")
+    >>> str(all_of([a, b, a]))
+    'and(and(a, b), a)'
+    """
+    if not conditions:
+        return None
+    if len(conditions) > _LONG:
+        middle = len(conditions) // 2
+        conditions = [each for half in (conditions[:middle], conditions[middle:]) if (each := all_of(half))]
+    return reduce(lambda left, right: Call("and", (left, right), pa.bool_()), conditions)
 
 
 def columns_of(expression: Expression) -> frozenset[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = [
     "CreateSink", "CreateStream", "CreateTable", "CreateView", "Delete", "Drop", "InsertInto",
     "InsertQuery", "Query", "Statement", "StreamDefinition", "TableDefinition", "Update",
-    "ViewDefinition", "parse", "parse_query",
+    "ViewDefinition", "parse", "parse_query", "too_deep",
 ]  # fmt: skip
 
 import logging
@@ -91,6 +91,16 @@ def parse_query(text: str) -> exp.Expression:
     return statement.query
 
 
+def too_deep(text: str, place: Place | None = None) -> SashError:
+    """What to say where Python cannot go down as deep as a statement is nested."""
+    return SashError(
+        "SASH-PARSE-005",
+        "The statement is nested too deeply.",
+        remedy="Use fewer parentheses, and fewer operators, set operations and views one upon another.",
+        place=place or Place(text, 0, len(text)),
+    )
+
+
 def _statement(tokens: list[Token], text: str, own_text: str) -> Statement:
     parser = StatementParser(dialect=Sash())
     try:
@@ -98,12 +108,7 @@ def _statement(tokens: list[Token], text: str, own_text: str) -> Statement:
     except SashError:
         raise
     except RecursionError:
-        raise SashError(
-            "SASH-PARSE-005",
-            "The statement is nested too deeply.",
-            remedy="Give parts of it names with CREATE VIEW, or use fewer parentheses.",
-            place=place_between(text, tokens[0], tokens[-1]),
-        ) from None
+        raise too_deep(text, place_between(text, tokens[0], tokens[-1])) from None
     except SqlglotError:
         raise _syntax_error(parser.trouble, tokens, text) from None
     except (AttributeError, TypeError, ValueError, LookupError, AssertionError) as error:

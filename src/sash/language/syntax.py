@@ -7,7 +7,9 @@ parsed; sqlglot keeps them in a node's `meta`, `end` being that of the last char
 
 from __future__ import annotations
 
-__all__ = ["RelationToStream", "StreamCall", "WindowClause", "blanked", "place_between", "place_of"]
+__all__ = [
+    "RelationToStream", "StreamCall", "WindowClause", "blanked", "evenly_nested", "place_between", "place_of",
+]  # fmt: skip
 
 import re
 from typing import ClassVar
@@ -49,6 +51,34 @@ class StreamCall(exp.Expression):
         "window": False,
         "distinct": False,
     }
+
+
+_LONG = 16
+
+
+def evenly_nested(node: exp.Expr | None) -> exp.Expr | None:
+    """A long chain of one connector (a OR b OR c ...), nested by halves instead of from the left.
+
+    Walks go down as deep as an expression is nested, and chains that programs write can be very long.
+
+    >>> from sqlglot import parse_one
+    >>> chain = evenly_nested(parse_one(" OR ".join(f"a = {i}" for i in range(1000))))
+    >>> max(each.depth for each in chain.find_all(exp.Or)), chain.sql()[:23]
+    (9, 'a = 0 OR a = 1 OR a = 2')
+    """
+    parts: list[exp.Expr] = []
+    first = node
+    while type(first) is type(node) and isinstance(first, exp.And | exp.Or):
+        parts.append(first.expression)
+        first = first.this
+    if node is None or first is None or len(parts) < _LONG:
+        return node
+
+    def nested(few: list[exp.Expr]) -> exp.Expr:
+        middle = len(few) // 2
+        return type(node)(this=nested(few[:middle]), expression=nested(few[middle:])) if middle else few[0]
+
+    return nested([first, *reversed(parts)])
 
 
 def blanked(text: str, end: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
-from sash.language.expressions import Call, Column, Expression, Literal, Schema
+from sash.language.expressions import Call, Column, Expression, Literal, Schema, all_of
 from sash.plan.nodes import Join, Node, Project, Select, TableJoin, Union
 
 
@@ -38,10 +38,7 @@ def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
 
 def conjunction(conditions: Iterable[Expression]) -> Expression | None:
     """One predicate that is true where all conditions are, each mentioned once; None if there are none."""
-    whole: Expression | None = None
-    for condition in dict.fromkeys(conditions):
-        whole = condition if whole is None else Call("and", (whole, condition), pa.bool_())
-    return whole
+    return all_of(list(dict.fromkeys(conditions)))
 
 
 def shown(schema: Schema) -> tuple[Column, ...]:

@@ -10,6 +10,7 @@ __all__ = ["Names", "build"]
 
 from sqlglot import exp
 
+from sash.language.statements import too_deep
 from sash.language.syntax import RelationToStream
 from sash.plan.context import Built, Context, Names
 from sash.plan.internal_windows import refuse_monotonic
@@ -42,7 +43,10 @@ def build(query: exp.Expr, names: Names, *, text: str, is_view: bool = False) ->
     'Distinct <- Project <- Windowed <- Source'
     """
     context = Context(names, text, _built)
-    node = _built(query, context).node
+    try:
+        node = _built(query, context).node
+    except RecursionError:
+        raise too_deep(text) from None
     seen: set[str] = set()
     for field in node.schema:
         if field.name.lower() in seen:

@@ -14,14 +14,13 @@ from functools import reduce
 
 import pyarrow as pa
 
-from sash.language.expressions import Call, Column, Expression, Literal, columns_of
+from sash.language.expressions import Call, Column, Expression, Literal, all_of, columns_of
 from sash.plan.nodes import Equality, Join, Node, Project, Select, SemiJoin
 
 
 def both(conjuncts: Iterable[Expression]) -> Expression | None:
     """All conditions as one; None if there are none."""
-    given = list(conjuncts)
-    return reduce(lambda left, right: Call("and", (left, right), pa.bool_()), given) if given else None
+    return all_of(list(conjuncts))
 
 
 def moved(expression: Expression, to: Callable[[int], int]) -> Expression:
