@@ -141,6 +141,10 @@ def _is(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     return "eq_null_safe", [node.this, node.expression]
 
 
+def _is_distinct(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    return "not", [exp.NullSafeEQ(this=node.this.copy(), expression=node.expression.copy())]
+
+
 def _not(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     inner = node.this
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
@@ -254,6 +258,7 @@ _SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr], tuple[str, list[exp.Expr]]]]
     exp.Like: _like,
     exp.Log: _log,
     exp.Not: _not,
+    exp.NullSafeNEQ: _is_distinct,
     exp.Pad: _pad,
     exp.StrPosition: _position,
     exp.StrToUnix: _unix_timestamp,
