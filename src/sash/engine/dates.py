@@ -29,13 +29,7 @@ from sash.engine.values import (
     per_constant,
     valid,
 )
-
-UNITS = {
-    "year": "year", "yyyy": "year", "yy": "year", "quarter": "quarter", "month": "month", "mon": "month",
-    "mm": "month", "week": "week", "day": "day", "dd": "day", "hour": "hour", "minute": "minute",
-    "second": "second", "millisecond": "millisecond", "microsecond": "microsecond",
-}  # fmt: skip
-OF_DATES = ("year", "quarter", "month", "week")
+from sash.language.durations import CALENDAR_UNITS, UNITS_OF_DATES
 
 
 def _part(
@@ -46,7 +40,7 @@ def _part(
 
 def _date_trunc(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
     def call(given: list[Value]) -> Value:
-        unit = UNITS.get(given[0].lower())
+        unit = CALENDAR_UNITS.get(given[0].lower())
         return pa.nulls(len(given[1]), type_) if unit is None else pc.floor_temporal(given[1], 1, unit)
 
     return per_constant(arguments, (0,), type_, call)
@@ -54,8 +48,8 @@ def _date_trunc(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) 
 
 def _trunc(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
     def call(given: list[Value]) -> Value:
-        unit = UNITS.get(given[1].lower())
-        known = unit in OF_DATES
+        unit = CALENDAR_UNITS.get(given[1].lower())
+        known = unit in UNITS_OF_DATES
         return pc.floor_temporal(given[0], 1, unit) if known else pa.nulls(len(given[0]), type_)
 
     return per_constant(arguments, (1,), type_, call)

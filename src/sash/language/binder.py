@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from sash.errors import SashError
+from sash.errors import Place, SashError
 from sash.language.calls import AGGREGATES, aggregate_name, call_of
 from sash.language.expressions import AggregateCall, Call, Column, Expression, Literal
 from sash.language.functions import AGGREGATES as AGGREGATE_NAMES
@@ -25,13 +25,17 @@ from sash.language.functions import (
     NotAFunctionOfTheRow,
     Resolved,
     UnknownFunction,
+    is_known,
     resolve,
     resolve_aggregate,
+    stranger,
 )
-from sash.language.literals import check_text, check_typed_constant, literal_of, number_of
+from sash.language.literals import check_text, check_typed_constant, check_unit, literal_of, number_of
 from sash.language.scope import Scope
 from sash.language.syntax import place_of
 from sash.language.types import UnknownType, arrow_type, sql_name
+
+_BEFORE_ARGUMENTS = re.compile(r"(\w+)\s*\(\s*(?:DISTINCT\s+)?$", re.IGNORECASE)
 
 _LITERALS = (exp.Literal, exp.Boolean, exp.Null, exp.HexString, exp.Interval)
 
@@ -39,6 +43,7 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Bracket: ("Nested values are carried along, not looked into.", "Select the whole column."),
     exp.Dot: ("Nested values are carried along, not looked into.", "Select the whole column."),
     exp.Lambda: ("Functions of functions are not supported.", "Use plain functions of the row."),
+    exp.SimilarTo: ("SIMILAR TO is not supported.", "Use LIKE or RLIKE."),
     exp.Any: ("ANY is not supported.", "Use IN or EXISTS."),
     exp.All: ("ALL is not supported.", "Use NOT EXISTS."),
     exp.Tuple: ("A list of values stands only before IN (SELECT ...).", "Compare the values one by one."),
@@ -88,6 +93,8 @@ class Binder:
             return self._aggregate(node)
         self._refuse(node)
         name, arguments = call_of(node)
+        if not is_known(name):  # before its arguments: what stands there may only make sense to it
+            raise self._untyped(stranger(name), node)
         if any(argument is None for argument in arguments):
             raise self.error("SASH-BIND-006", f"'{name}' needs an argument.", "Give it one.", node)
         return self.call(name, [self.bind(argument) for argument in arguments], node)
@@ -118,6 +125,7 @@ class Binder:
         for argument, type_ in coerced:
             if isinstance(argument, Literal):
                 check_text(argument, type_, node, self.text)
+        check_unit(resolved.function, arguments, node, self.text)
         cast = tuple(cast_to(argument, type_) for argument, type_ in coerced)
         if resolved.function == "cast":
             return cast_to(cast[0], resolved.type)
@@ -228,35 +236,34 @@ class Binder:
                 raise self.error("SASH-PLAN-017", message, remedy, node)
 
     def _untyped(self, trouble: FunctionError, node: exp.Expr) -> SashError:
-        code = "SASH-BIND-006"
+        place = self._name_place(node, isinstance(trouble, UnknownFunction))
+        written = "" if place is None else self.text[place.start : place.end]
+        code, message, remedy = "SASH-BIND-006", trouble.message, trouble.remedy
         if isinstance(trouble, UnknownFunction):
             code = "SASH-BIND-005"
-            trouble = self._as_written(trouble, node)
+            if written and is_known(written):  # one of its forms that sqlglot has under another name
+                code, message = "SASH-BIND-006", f"'{written.lower()}' is not known with these arguments."
+                remedy = "See docs/language.md for the form it has."
+            elif written:
+                trouble = stranger(written)
+                message, remedy = trouble.message, trouble.remedy
         elif isinstance(trouble, NotAFunctionOfTheRow):
             code = "SASH-BIND-007"
-        else:
-            written = self._word(node)
-            if written.isidentifier():  # INSTR, say, is known by another name
-                message = re.sub(r"^'\w+' does not", f"'{written.lower()}' does not", trouble.message)
-                return self.error(code, message, trouble.remedy, node)
-        return self.error(code, trouble.message, trouble.remedy, node)
+        elif written.isidentifier():  # INSTR, say, is known by another name
+            message = re.sub(r"^'\w+' does not", f"'{written.lower()}' does not", message)
+        return SashError(code, message, remedy=remedy, place=place or place_of(node, self.text))
 
-    def _word(self, node: exp.Expr) -> str:
-        """The function's name as it stands in the text; empty if the node does not keep its place."""
+    def _name_place(self, node: exp.Expr, searched: bool) -> Place | None:
+        """Where a function's name stands.
+
+        Of some, sqlglot keeps only the places of the arguments; then it may be searched before them.
+        """
         start, end = node.meta.get("start"), node.meta.get("end")
-        return self.text[start : end + 1] if isinstance(start, int) and isinstance(end, int) else ""
-
-    def _as_written(self, trouble: UnknownFunction, node: exp.Expr) -> FunctionError:
-        """The same trouble under the name in the text, where sqlglot has another for it."""
-        written = self._word(node)
-        if written:
-            try:
-                resolve(written, ())
-            except UnknownFunction as again:
-                return again
-            except FunctionError:
-                pass
-        return trouble
+        if isinstance(start, int) and isinstance(end, int):
+            return Place(self.text, start, end + 1)
+        inside = place_of(node, self.text) if searched and isinstance(node, exp.Func) else None
+        found = None if inside is None else _BEFORE_ARGUMENTS.search(self.text[: inside.start])
+        return None if found is None else Place(self.text, found.start(1), found.end(1))
 
     def error(self, code: str, message: str, remedy: str, node: exp.Expr) -> SashError:
         """An error that shows a node's place."""

@@ -5,7 +5,7 @@ Instants of TIMESTAMP streams are microseconds, so every length of time is a who
 
 from __future__ import annotations
 
-__all__ = ["UNITS", "duration", "microseconds", "unit_named"]
+__all__ = ["CALENDAR_UNITS", "UNITS", "UNITS_OF_DATES", "duration", "microseconds", "unit_named"]
 
 import re
 
@@ -18,6 +18,14 @@ UNITS: dict[str, int] = {
     "day": 86_400_000_000,
 }
 """The canonical unit names, each with its microseconds."""
+
+CALENDAR_UNITS = {
+    "year": "year", "yyyy": "year", "yy": "year", "quarter": "quarter", "month": "month", "mon": "month",
+    "mm": "month", "week": "week", "day": "day", "dd": "day", "hour": "hour", "minute": "minute",
+    "second": "second", "millisecond": "millisecond", "microsecond": "microsecond",
+}  # fmt: skip
+"""What date_trunc and trunc cut to: every word that Spark knows, with the unit it stands for."""
+UNITS_OF_DATES = ("year", "quarter", "month", "week")
 
 _WORDS: dict[str, str] = {
     **{form: name for name in UNITS for form in (name, name + "s")},

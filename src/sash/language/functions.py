@@ -8,8 +8,8 @@ from __future__ import annotations
 
 __all__ = [
     "FUNCTIONS", "ArgumentMismatch", "Function", "FunctionError", "NotAFunctionOfTheRow", "Resolved",
-    "UnknownFunction", "can_cast", "common_type", "describe", "function_names", "resolve",
-    "resolve_aggregate",
+    "UnknownFunction", "can_cast", "common_type", "describe", "function_names", "is_known", "resolve",
+    "resolve_aggregate", "stranger",
 ]  # fmt: skip
 
 import difflib
@@ -76,12 +76,21 @@ def resolve(name: str, types: Sequence[pa.DataType], constants: Sequence[object]
     key = name.lower()
     function = _dictionary().get(key)
     if function is None or (key == "unix_timestamp" and not types):
-        raise _stranger(name)
+        raise stranger(name)
     known = tuple(constants) if len(constants) == len(types) else (None,) * len(types)
     return function.rule(Arguments(function.name, tuple(types), known))
 
 
-def _stranger(name: str) -> FunctionError:
+def is_known(name: str) -> bool:
+    """Whether there is a function of the row, or an aggregate, of that name.
+
+    >>> is_known("Upper"), is_known("sum"), is_known("frobnicate")
+    (True, True, False)
+    """
+    return name.lower() in _dictionary() or name.lower() in AGGREGATES
+
+
+def stranger(name: str) -> FunctionError:
     key = name.lower()
     if key in NOT_OF_THE_ROW or key == "unix_timestamp":
         return NotAFunctionOfTheRow(
@@ -109,7 +118,7 @@ def resolve_aggregate(name: str, type_: pa.DataType | None, distinct: bool = Fal
     """
     function = AGGREGATES.get(name.lower())
     if function is None:
-        raise _stranger(name)
+        raise stranger(name)
     if type_ is None:
         if function != "count" or distinct:
             raise ArgumentMismatch(f"'{name}(*)' has no meaning.", "Name a column; only COUNT takes a star.")

@@ -6,17 +6,18 @@ the digits it has; one with an exponent is DOUBLE.
 
 from __future__ import annotations
 
-__all__ = ["check_text", "check_typed_constant", "literal_of", "number_of"]
+__all__ = ["check_text", "check_unit", "check_typed_constant", "literal_of", "number_of"]
 
 import datetime
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sash.errors import SashError
-from sash.language.durations import UNITS, unit_named
-from sash.language.expressions import Literal
+from sash.language.durations import CALENDAR_UNITS, UNITS, UNITS_OF_DATES, unit_named
+from sash.language.expressions import Expression, Literal
 from sash.language.readable import is_readable
 from sash.language.syntax import place_of
 from sash.language.types import sql_name
@@ -93,6 +94,22 @@ def check_text(literal: Literal, target: pa.DataType, node: exp.Expr, text: str)
         f"Write one, such as {_EXAMPLES.get(name, '12')}; "
         "to compare or keep texts, CAST the other side to STRING.",
     )
+
+
+_UNITS = {"date_trunc": (0, tuple(dict.fromkeys(CALENDAR_UNITS.values()))), "trunc": (1, UNITS_OF_DATES)}
+
+
+def check_unit(function: str, arguments: Sequence[Expression], node: exp.Expr, text: str) -> None:
+    """Refuse a unit that the function does not know; in a column, it would be NULL for that row."""
+    position, units = _UNITS.get(function, (0, ()))
+    unit = arguments[position] if units else None
+    if isinstance(unit, Literal) and CALENDAR_UNITS.get(str(unit.value).lower()) not in units:
+        raise _unreadable(
+            node,
+            text,
+            f"'{unit.value}' is not a unit that '{function}' knows.",
+            f"Write one of these in quotes: {', '.join(units)}.",
+        )
 
 
 _EXAMPLES = {
