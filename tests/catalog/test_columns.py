@@ -127,3 +127,21 @@ def test_nanoseconds_are_not_dropped_in_silence() -> None:
     fitting = from_values(stamps[:1], pa.timestamp("us"))
     assert isinstance(fitting, pa.Array)
     assert fitting.cast(pa.int64()).to_pylist() == [1_704_067_200_000_001]
+
+
+def test_a_number_beyond_float_does_not_become_infinity() -> None:
+    assert fit(pa.array([0.1, 1e300]), pa.float32()) == Misfit(2, 1e300, pa.float64())
+    fitting = fit(pa.array([0.5, float("inf"), float("nan"), None]), pa.float32())
+    assert isinstance(fitting, pa.Array)
+    assert repr(fitting.to_pylist()) == "[0.5, inf, nan, None]"
+
+
+def test_a_timestamp_that_python_has_no_date_for_is_told_by_its_number() -> None:
+    assert fit(pa.array([0, 2**60], pa.timestamp("s")), US) == Misfit(2, 2**60, pa.timestamp("s"))
+
+
+@pytest.mark.parametrize("target", [pa.int64(), pa.string(), US, pa.bool_()])
+def test_what_pandas_calls_missing_is_null(target: pa.DataType) -> None:
+    fitted = from_values([None, pd.NA, pd.NaT], target)
+    assert isinstance(fitted, pa.Array)
+    assert fitted.to_pylist() == [None, None, None]

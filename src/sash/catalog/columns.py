@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as types
 
 from sash.catalog.clock import read_instant
-from sash.catalog.python_values import has_broken_maps, mixes_datetimes, unwrapped
+from sash.catalog.python_values import has_broken_maps, mixes_datetimes, unwrapped, without_missing
 from sash.errors import SashError
 
 _ARROW_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -69,6 +69,7 @@ def from_values(values: Sequence[object], target: pa.DataType) -> pa.Array | Mis
     >>> from_values([1, "x"], pa.int64())
     Misfit(row=2, value='x', type=DataType(string))
     """
+    values = without_missing(values)
     if types.is_timestamp(target):
         for row, value in enumerate(values):
             if getattr(value, "nanosecond", 0):  # of pandas; Arrow would drop it
@@ -145,7 +146,9 @@ _Conversion = Callable[[pa.Array, pa.DataType], pa.Array]
 def _conversion(source: pa.DataType, target: pa.DataType) -> _Conversion | None:
     """How a column of one type becomes another, or None if it must not."""
     integer, floating, decimal = types.is_integer(source), types.is_floating(source), types.is_decimal(source)
-    if types.is_integer(target) or types.is_floating(target):
+    if types.is_floating(target):
+        return _cast_to_floating if integer or floating or decimal else None
+    if types.is_integer(target):
         return _cast if integer or floating or decimal else None
     if types.is_decimal(target):
         return _cast_integer_to_decimal if integer else _cast if decimal else None
@@ -168,6 +171,14 @@ def _conversion(source: pa.DataType, target: pa.DataType) -> _Conversion | None:
 
 def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     return array.cast(target, safe=True)
+
+
+def _cast_to_floating(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """To the nearest FLOAT, but not from a number to Infinity."""
+    cast = array.cast(target, safe=True)
+    if types.is_floating(array.type) and pc.any(pc.and_(pc.is_inf(cast), pc.is_finite(array))).as_py():
+        raise ValueError(f"a number beyond {target}")
+    return cast
 
 
 def _cast_integer_to_decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -214,8 +225,8 @@ def _first_failure(array: pa.Array, target: pa.DataType, convert: _Conversion) -
 def _value(array: pa.Array, row: int) -> object:
     try:
         return array[row].as_py()
-    except _ARROW_ERRORS:  # a timestamp that Python has no date for
-        return str(array[row])
+    except _ARROW_ERRORS:  # a timestamp that Python has no date for, nor, of seconds, Arrow a text
+        return getattr(array[row], "value", None)
 
 
 def _infer(values: Sequence[object], target: pa.DataType) -> pa.Array | None:

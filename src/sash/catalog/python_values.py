@@ -6,7 +6,7 @@ datetimes beside other NumPy scalars; neither can be caught, so both are looked 
 
 from __future__ import annotations
 
-__all__ = ["has_broken_maps", "mixes_datetimes", "unwrapped"]
+__all__ = ["has_broken_maps", "mixes_datetimes", "unwrapped", "without_missing"]
 
 from collections.abc import Mapping, Sequence
 
@@ -26,6 +26,17 @@ def mixes_datetimes(values: Sequence[object]) -> bool:
     """
     kinds = set(map(type, values)) - {type(None)}
     return len(kinds) > 1 and any(issubclass(kind, _DATETIMES) for kind in kinds)
+
+
+def without_missing(values: Sequence[object]) -> Sequence[object]:
+    """The values with pandas' own words for NULL, NA and NaT, as None: `df.to_dict("records")` has them.
+
+    >>> import pandas
+    >>> without_missing([1, pandas.NA, pandas.NaT])
+    [1, None, None]
+    """
+    missing = tuple(kind for kind in set(map(type, values)) if kind.__name__ in ("NAType", "NaTType"))
+    return [None if isinstance(value, missing) else value for value in values] if missing else values
 
 
 def unwrapped(values: Sequence[object]) -> Sequence[object]:
