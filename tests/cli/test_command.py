@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import sash
+
 from .commands import ROOT, sash_command, written
 
 DEFINITIONS = "CREATE STREAM s (ts BIGINT, k STRING) TIME ts;\n"
@@ -32,6 +34,11 @@ def test_help_names_every_command() -> None:
     assert done.returncode == 0
     for word in ("run", "replay", "explain", "demo", "bench"):
         assert word in done.stdout
+
+
+def test_the_version_is_told() -> None:
+    done = sash_command("--version")
+    assert (done.returncode, done.stdout) == (0, f"sash {sash.__version__}\n")
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = ["app", "main"]
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -28,6 +29,23 @@ app.command("replay")(replay.replay)
 app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)
 app.command("bench")(bench.bench)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from sash import __version__
+
+        typer.echo(f"sash {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="The version, no more.")
+    ] = False,
+) -> None:
+    """Continuous queries over sliding windows, with exact answers at every instant."""
 
 
 def main() -> None:
