@@ -367,3 +367,31 @@ def test_what_is_nested_too_deeply_is_refused_in_words(db: Database) -> None:
             db.execute(f"CREATE VIEW v{i + 1} AS SELECT src, bytes + 1 AS bytes FROM v{i}")
 
     refused("SASH-PARSE-005", pile)
+
+
+@pytest.mark.parametrize(
+    ("query", "remedy"),
+    [
+        ("SELECT bytes AS b, b + 1 AS c FROM packets [RANGE 9]", "write out what it stands for"),
+        ("SELECT COUNT(*) AS n FROM packets [RANGE 9] WHERE n > 5", "put this SELECT into FROM"),
+        ("SELECT * FROM packets [RANGE 9] p JOIN packets [NOW] q ON p.src = q.src", "instead of the star"),
+        ("SELECT src FROM packets [RANGE 9] WHERE bytes > 'abc'", "CAST what stands beside it"),
+        ("SELECT year('abc') AS y FROM packets [RANGE 9]", "such as TIMESTAMP '2024-01-31 12:00:00'."),
+    ],
+)
+def test_remedies_speak_of_the_mistake(db: Database, query: str, remedy: str) -> None:
+    with pytest.raises(SashError) as caught:
+        db.query(query)
+    assert remedy in caught.value.remedy
+
+
+def test_a_query_tells_which_stream_holds_it_back(db: Database) -> None:
+    db.execute(PACKETS.replace("packets", "others"))
+    query = db.query("SELECT src FROM packets [RANGE 9] JOIN others [RANGE 9] USING (src)", name="q")
+    assert repr(query) == "<sash query 'q': relation, frontier -, running>"
+    push(db, (1, "a", 1), (5, "a", 1))
+    assert repr(query) == "<sash query 'q': relation, frontier -, waiting for stream 'others'>"
+    db.idle("others")
+    assert repr(query) == "<sash query 'q': relation, frontier 4, running>"
+    query.drop()
+    assert "dropped" in repr(query)

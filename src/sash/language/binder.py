@@ -122,9 +122,10 @@ class Binder:
         except FunctionError as trouble:
             raise self._untyped(trouble, node) from None
         coerced = tuple(zip(arguments, resolved.coercions, strict=True))
+        beside = len(coerced) > 1 and len({type_ for _, type_ in coerced}) == 1
         for argument, type_ in coerced:
             if isinstance(argument, Literal):
-                check_text(argument, type_, node, self.text)
+                check_text(argument, type_, node, self.text, beside=beside)
         check_unit(resolved.function, arguments, node, self.text)
         cast = tuple(cast_to(argument, type_) for argument, type_ in coerced)
         if resolved.function == "cast":

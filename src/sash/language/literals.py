@@ -80,8 +80,13 @@ def check_typed_constant(node: exp.Cast, target: pa.DataType, text: str) -> None
         )
 
 
-def check_text(literal: Literal, target: pa.DataType, node: exp.Expr, text: str) -> None:
-    """Refuse a text within `node` that must become another type there and never can."""
+def check_text(
+    literal: Literal, target: pa.DataType, node: exp.Expr, text: str, *, beside: bool = False
+) -> None:
+    """Refuse a text within `node` that must become another type there and never can.
+
+    `beside`: because of what it is compared with, or stands in one column with.
+    """
     value = literal.value
     if not isinstance(value, str) or is_readable(value, target):
         return
@@ -91,8 +96,8 @@ def check_text(literal: Literal, target: pa.DataType, node: exp.Expr, text: str)
         next(written, node),
         text,
         f"'{value}' is not {'an' if name == 'INT' else 'a'} {name}, which it must be here.",
-        f"Write one, such as {_EXAMPLES.get(name, '12')}; "
-        "to compare or keep texts, CAST the other side to STRING.",
+        f"Write one, such as {_EXAMPLES.get(name, '12')}"
+        f"{'; to have texts, CAST what stands beside it to STRING' if beside else ''}.",
     )
 
 

@@ -92,7 +92,7 @@ class Scope:
         return SashError(
             "SASH-BIND-001",
             f"There is no column '{_written(column)}'.",
-            remedy=suggestion(column.name, (name.column for name in of_table)),
+            remedy=_alias_remedy(column) or suggestion(column.name, (name.column for name in of_table)),
             place=place_of(column, text),
         )
 
@@ -129,6 +129,15 @@ def _matching(names: Iterable[Name], table: str | None, column: str | None) -> l
 
 def _position(name: Name) -> int:
     return name.expression.index if isinstance(name.expression, Column) else -1
+
+
+def _alias_remedy(column: exp.Column) -> str:
+    """What to do about a name that the SELECT list gives, used where it is not there yet."""
+    select = None if column.table else column.find_ancestor(exp.Select)
+    given = {item.alias.lower() for item in select.expressions} if select is not None else set()
+    if column.name.lower() not in given:
+        return ""
+    return "It is a name of the answer: write out what it stands for here, or put this SELECT into FROM."
 
 
 def _written(column: exp.Column) -> str:

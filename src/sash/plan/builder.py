@@ -50,11 +50,14 @@ def build(query: exp.Expr, names: Names, *, text: str, is_view: bool = False) ->
     seen: set[str] = set()
     for field in node.schema:
         if field.name.lower() in seen:
+            item = _naming(query, field.name)
             raise context.error(
                 "SASH-BIND-014",
                 f"Two columns of the answer are called '{field.name}'.",
-                "Give one of them another name with AS.",
-                _naming(query, field.name),
+                "Name the columns instead of the star, one of these with AS."
+                if item.is_star
+                else "Give one of them another name with AS.",
+                item,
             )
         seen.add(field.name.lower())
         if field.name.lower() in ("at", "change") and not is_view:

@@ -220,7 +220,7 @@ class Database(OpenDatabase):
                 raise SashError(
                     "SASH-SESSION-007",
                     "A query on its own has nowhere to run in execute().",
-                    remedy="Register it with db.query(...).",
+                    remedy="Register it with db.query(...); in a fixture, write QUERY name AS before it.",
                 )
             case _:
                 raise SashError(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sash.catalog.clock import read_instant, show_instant
 from sash.catalog.display import Text, query_html
 from sash.errors import SashError
-from sash.lifetimes import Changes, Instant
+from sash.lifetimes import BEGINNING, Changes, Instant
 from sash.plan.explain import explain
 from sash.plan.nodes import Node, ToStream
 from sash.session.running import Running
@@ -143,9 +143,17 @@ class Query:
 
     def __repr__(self) -> str:
         kind = "stream" if self.is_stream else "relation"
-        state = "dropped" if self._dropped else "filling" if self.filling else "running"
+        working = self._held_back() or ("filling" if self.filling else "running")
+        state = "dropped" if self._dropped else working
         reached = show_instant(self.running.frontier, self.running.kind)
         return f"<sash query '{self.name}': {kind}, frontier {reached}, {state}>"
+
+    def _held_back(self) -> str:
+        """Which stream never had a row while rows of others came, so that there is no answer yet."""
+        clocks = {name: self._database.inflows[name].clock for name in self.running.streams}
+        empty = [name for name, clock in clocks.items() if clock.frontier == BEGINNING and not clock.idle]
+        waiting = 0 < len(empty) < len(clocks)
+        return f"waiting for {' and '.join(f'stream {name!r}' for name in empty)}" if waiting else ""
 
     def _repr_html_(self) -> str:
         answer = None if self._dropped or self._database.closed or self.is_stream else self.answer()
