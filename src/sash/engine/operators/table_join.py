@@ -86,7 +86,8 @@ class TableLookup(Operator):
         numbers = np.concatenate([piece.rows for piece in pieces]) if pieces else np.empty(0, np.int64)
         beside = self._versions.payload.take(numbers)
         if len(numbers) and not self._versions.all_ones:
-            kept, _ = net(beside, probes, self._versions.weights(numbers))
+            kept, copies = net(beside, probes, self._versions.weights(numbers))
+            kept = np.repeat(kept, copies)  # a table without a key may hold a row several times
             probes, beside = probes[kept], [column.take(pa.array(kept)) for column in beside]
         if self.residual is not None and len(probes):
             columns = [*rows.take(probes).columns, *beside]
