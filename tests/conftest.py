@@ -34,10 +34,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def a_few_count_as_many() -> Iterator[None]:
-    """Few rows take the ways of many: in every test ends that wait are packed, and rings go round."""
+    """Few rows take the ways of many: in every test ends that wait are packed, rings go round, and old
+    versions of tables are looked through."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sash.engine.state.packed._MANY", 3)
         patched.setattr("sash.engine.state.round_array._LEAST", 2)
+        patched.setattr("sash.engine.operators.table_join._SLACK", 2)
         yield
 
 

@@ -139,3 +139,26 @@ def test_time_that_was_final_stays_final_when_its_stream_is_dropped(db: Database
     db.execute("CREATE STREAM packets (ts BIGINT, src STRING) TIME ts")
     db.advance(20)
     assert gained(query) == [("a", 11, 1)]
+
+
+@pytest.mark.parametrize(
+    "window", ["[ROWS 3]", "[PARTITION BY src ROWS 1]", "[PARTITION BY src ROWS 2 RANGE 9]"]
+)
+def test_versions_that_no_living_row_saw_are_forgotten(db: Database, window: str) -> None:
+    query = db.query(f"SELECT p.ts, p.src, h.owner FROM packets {window} p LEFT JOIN hosts h ON p.src = h.ip")
+    db.execute("INSERT INTO hosts VALUES ('a', '0'), ('b', '0')")
+    push(db, (0, "b"))
+    for ts in range(1, 300):
+        push(db, (ts, "a"))
+        db.execute(f"UPDATE hosts SET owner = '{ts}'")
+    db.advance(300)
+    operators = db.metrics()["queries"][query.name]["operators"]
+    (held,) = [each["rows"] for each in operators if each["operator"] == "TableLookup"]
+    assert held < 60
+    kept: dict[tuple[Any, ...], int] = {}
+    for *row, _, change in gained(query):
+        kept[tuple(row)] = kept.get(tuple(row), 0) + change
+    rows = sorted(tuple(row.values()) for row in query.answer().to_pylist())
+    assert rows == sorted(row for row, count in kept.items() if count)
+    assert (299, "a", "299") in rows, "the last change took effect one tick after the frontier, 298"
+    assert ((0, "b", "0") in rows) == (window == "[PARTITION BY src ROWS 1]")

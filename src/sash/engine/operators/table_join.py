@@ -2,7 +2,7 @@
 
 A change of the table touches only rows that come after it, so the rows themselves are not kept; a
 negative row carries the timestamp of its positive and meets the same version. Versions that no row
-can ask for any more are forgotten.
+can ask for any more are forgotten: where negative rows come, those between the timestamps that live.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from sash.engine.netting import net
 from sash.engine.operator import Operator, Saved
 from sash.engine.state.chains import Asking
 from sash.engine.state.keyed_rows import KeyedRows
+from sash.engine.state.saving import arrays_table, changes_of, changes_table, table_arrays
 from sash.language.expressions import Expression
 from sash.lifetimes import Changes, Instant
+
+_SLACK = 4096
 
 
 @dataclass(eq=False)
 class TableLookup(Operator):
     """Join, left join, semi-join or anti-join of rows with the table's version at their timestamp.
 
-    `keeps_history`: negative rows may still ask for old versions, so none is forgotten.
+    `keeps_history`: negative rows may still ask for the versions that their positives met.
     """
 
     table_types: tuple[pa.DataType, ...]
@@ -43,9 +46,13 @@ class TableLookup(Operator):
     keeps_history: bool
     faults: Faults
     _versions: KeyedRows = field(init=False)
+    _seen: _LiveInstants | None = field(init=False)
+    """Which timestamps may be asked for again; None if that is not known."""
+    _look_at: int = field(init=False, default_factory=lambda: _SLACK)
 
     def __post_init__(self) -> None:
         self._versions = KeyedRows(self.table_types)
+        self._seen = _LiveInstants() if self.keeps_history else None
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         rows, table = inputs
@@ -59,7 +66,26 @@ class TableLookup(Operator):
             result = self._side_by_side(rows, matched, beside)
         if not self.keeps_history:
             self._versions.expire(frontier)
+        elif self._seen is not None:
+            self._seen.note(self._timestamps(rows), rows)
+            if len(self._seen) + len(self._versions) >= self._look_at:
+                self._forget(self._seen.cleared(frontier))
+                self._look_at = max(_SLACK, 2 * (len(self._seen) + len(self._versions)))
         return result
+
+    def _forget(self, asked: np.ndarray) -> None:
+        """Keep what tells the versions at the given instants apart, and the one of now."""
+        saved = self._versions.save()
+        if not saved:
+            return
+        changes = changes_of(saved["rows"])
+        # Changes between two instants that may be asked for show as one: those that cancel are gone.
+        kept, weights = net(changes.columns, np.searchsorted(asked, changes.begin), changes.weight)
+        left = changes.take(kept)
+        left = Changes(left.columns, left.begin, left.until, weights)
+        self._versions = KeyedRows(self.table_types)
+        if len(kept):
+            self._versions.load({"rows": changes_table(left), "key0": saved["key0"].take(pa.array(kept))})
 
     def _note(self, table: Changes) -> None:
         """Take up the table's changes."""
@@ -123,11 +149,70 @@ class TableLookup(Operator):
 
     @property
     def nbytes(self) -> int:
-        return self._versions.nbytes
+        return self._versions.nbytes + (0 if self._seen is None else self._seen.nbytes)
 
     def save(self) -> dict[str, pa.Table]:
-        return self._versions.save()
+        seen = {} if self._seen is None else {"seen": self._seen.save()}
+        return self._versions.save() | seen
 
     def load(self, saved: Saved) -> None:
-        if saved:
-            self._versions.load(saved)
+        versions = {name: table for name, table in saved.items() if name != "seen"}
+        if versions:
+            self._versions.load(versions)
+        if self._seen is not None and "seen" in saved:
+            self._seen.load(saved["seen"])
+        elif versions:
+            self._seen = None  # written before timestamps were: every version may be asked for
+
+
+class _LiveInstants:
+    """The timestamps of the rows that live: what came and what went, added up now and then."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._held = 0
+
+    def __len__(self) -> int:
+        return self._held
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they take."""
+        return 24 * self._held
+
+    def note(self, instants: np.ndarray, rows: Changes) -> None:
+        """Rows, or their negations, with these timestamps."""
+        if len(rows):
+            self._parts.append((instants, rows.until, rows.weight))
+            self._held += len(rows)
+
+    def cleared(self, frontier: Instant) -> np.ndarray:
+        """The timestamps that still live, rising, once each; the others are forgotten."""
+        instants, until, weight = self._all()
+        ahead = np.flatnonzero(until > frontier)
+        pairs, where = np.unique(np.stack([instants[ahead], until[ahead]]), axis=1, return_inverse=True)
+        sums = np.zeros(pairs.shape[1], np.int64)
+        np.add.at(sums, where.ravel(), weight[ahead])
+        left = np.flatnonzero(sums)
+        self._clear()
+        self._parts, self._held = [(pairs[0][left], pairs[1][left], sums[left])], len(left)
+        return np.unique(pairs[0][left])
+
+    def _all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not self._parts:
+            return (np.empty(0, np.int64),) * 3
+        instants, until, weight = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        return instants, until, weight
+
+    def save(self) -> pa.Table:
+        """What is held, as a table."""
+        return arrays_table(dict(zip(("instant", "until", "weight"), self._all(), strict=True)))
+
+    def load(self, saved: pa.Table) -> None:
+        """What `save` wrote."""
+        arrays = table_arrays(saved)
+        self._parts = [(arrays["instant"], arrays["until"], arrays["weight"])]
+        self._held = len(arrays["instant"])
