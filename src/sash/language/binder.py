@@ -94,6 +94,9 @@ class Binder:
         self._refuse(node)
         name, arguments = call_of(node)
         if not is_known(name):  # before its arguments: what stands there may only make sense to it
+            for argument in arguments:
+                if isinstance(argument, exp.Lambda):
+                    self._refuse(argument)
             raise self._untyped(stranger(name), node)
         if any(argument is None for argument in arguments):
             raise self.error("SASH-BIND-006", f"'{name}' needs an argument.", "Give it one.", node)
