@@ -47,7 +47,7 @@ class TableLookup(Operator):
     faults: Faults
     _versions: KeyedRows = field(init=False)
     _seen: _LiveInstants | None = field(init=False)
-    """Which timestamps may be asked for again; None if that is not known."""
+    """Which timestamps may be asked for again, where any may."""
     _look_at: int = field(init=False, default_factory=lambda: _SLACK)
 
     def __post_init__(self) -> None:
@@ -159,10 +159,8 @@ class TableLookup(Operator):
         versions = {name: table for name, table in saved.items() if name != "seen"}
         if versions:
             self._versions.load(versions)
-        if self._seen is not None and "seen" in saved:
+        if self._seen is not None:
             self._seen.load(saved["seen"])
-        elif versions:
-            self._seen = None  # written before timestamps were: every version may be asked for
 
 
 class _LiveInstants:
