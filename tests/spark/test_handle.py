@@ -235,3 +235,42 @@ def test_failures_of_spark_in_short(code: str, text: str, words: str) -> None:
     assert words in error.message
     assert error.__cause__ is cause
     assert sash_error(error) is error
+
+
+class _OfJava(Exception):
+    """As PySpark gives an error of Java's: the cause stands under a name of its own."""
+
+    def __init__(self, text: str, cause: Exception | None = None) -> None:
+        super().__init__(text)
+        self._cause = cause
+
+
+@pytest.mark.parametrize(
+    ("code", "inner", "message"),
+    [
+        (
+            "SASH-SPARK-044",
+            _OfJava("org.apache.hadoop.fs.FSError", _OfJava("java.io.IOException: No space left on device")),
+            "A disk is full: Spark or Sash could not write.",
+        ),
+        (
+            "SASH-SPARK-040",
+            _OfJava("java.lang.IllegalStateException: CSV header does not conform to the schema.\n Header:"),
+            "Spark could not go on: [FAILED_READ_FILE] Encountered error while reading file b.csv: "
+            "CSV header does not conform to the schema.",
+        ),
+        (
+            "SASH-SPARK-040",
+            _OfJava("org.apache.spark.SparkException: [FAILED_READ_FILE] Encountered error while reading"),
+            "Spark could not go on: [FAILED_READ_FILE] Encountered error while reading file b.csv.",
+        ),
+        ("SASH-DATA-001", _OfJava(_streaming_text(ERROR)), ERROR.message),
+    ],
+)  # fmt: skip
+def test_a_cause_that_only_java_tells(code: str, inner: Exception, message: str) -> None:
+    text = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: [FAILED_READ_FILE] Encountered error "
+        "while reading file b.csv. SQLSTATE: KD001 SQLSTATE: XXKST\n=== Streaming Query ===\nIdentifier: x"
+    )
+    error = sash_error(_OfJava(text, inner))
+    assert (error.code, error.message) == (code, message)

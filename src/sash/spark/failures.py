@@ -12,7 +12,7 @@ __all__ = ["find", "sash_error", "telling"]
 import functools
 import json
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from inspect import isgeneratorfunction
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -25,8 +25,10 @@ _MARK = "sash-error "
 _NOTE = re.compile(rf"{_MARK}(\{{.*\}})\s*$", re.MULTILINE)
 _PLAIN = re.compile(r"SashError: (SASH-[A-Z]+-\d{3}): (.+)$", re.MULTILINE)
 _CLASS = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
+_JAVA_CLASS = re.compile(r"^(?:\w+\.)+[\w$]+: ")
 _NO_SASH = re.compile(r"No module named '(sash|numba|pyarrow|numpy|sqlglot)(?:\.[\w.]+)?'")
 _LONGEST = 300
+_MOST_CAUSES = 20
 
 
 def telling(function: Callable[P, T]) -> Callable[P, T]:
@@ -101,17 +103,30 @@ def sash_error(error: BaseException) -> SashError:
     """The one error that a user should see for what Spark raised; Spark's own is its cause."""
     if isinstance(error, SashError):
         return error
-    text = str(error)
-    found = find(text) or _known(text)
+    texts = _chain(error)
+    found = next(filter(None, map(find, texts)), None) or next(filter(None, map(_known, texts)), None)
     if found is None:
         found = SashError(
             "SASH-SPARK-040",
-            f"Spark could not go on: {_short(text)}",
+            f"Spark could not go on: {_in_short(texts)}",
             remedy="Mend the cause and start again with the same checkpoint; Spark's own error is behind "
             "this one (its __cause__).",
         )
     found.__cause__ = error
     return found
+
+
+def _chain(error: BaseException) -> list[str]:
+    """The text of an error and of what Java says caused it, outermost first.
+
+    Of what went wrong with a file, Spark's own text has the file's name alone.
+    """
+    texts: list[str] = []
+    cause: Any = error  # PySpark keeps Java's causes under a name of its own
+    while isinstance(cause, BaseException) and len(texts) < _MOST_CAUSES:
+        texts.append(str(cause))
+        cause = getattr(cause, "_cause", None)
+    return texts
 
 
 def _known(text: str) -> SashError | None:
@@ -137,6 +152,12 @@ def _known(text: str) -> SashError | None:
             remedy="Correct the format, or add its package with spark.jars.packages.",
         )
     return None
+
+
+def _in_short(texts: Sequence[str]) -> str:
+    """The sentence that names the cause; behind it the innermost one, if that says more."""
+    first, last = _short(texts[0]), _short(_JAVA_CLASS.sub("", texts[-1]))
+    return first if last.rstrip(".") in first else f"{first.rstrip('. ')}: {last}"
 
 
 def _short(text: str) -> str:
