@@ -88,6 +88,7 @@ def test_connect_takes_a_session_and_leaves_it_running(spark: Any) -> None:
     [
         {"buckets": 0}, {"partitions": True}, {"hosts": "2"}, {"low_latency": 1}, {"late": 5}, {"rules": 5},
         {"idle_timeout": "soon"}, {"heartbeat": -1}, {"low_latency": True, "buckets": 4}, {"retain": 0},
+        {"late": "s3://bucket/late"}, {"late": ""},
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be(given: dict[str, Any]) -> None:

@@ -15,8 +15,9 @@ from sash.language.expressions import Field, Schema
 from sash.language.windows import Window
 from sash.plan.nodes import Distinct, Exchange, Node, Source, Windowed
 from sash.spark.metrics import read_metrics
-from sash.spark.pipelines.pipeline import StreamSpec, make_pipeline
+from sash.spark.pipelines.pipeline import StreamSpec, make_pipeline, with_id
 from sash.spark.pipelines.placement import place, stage_of
+from sash.spark.settings import settings_from
 
 from .plays import Play, cut_rows, net_changes, plays, said_in_process
 from .simulation import Simulation
@@ -88,6 +89,27 @@ def test_late_rows_are_kept_whole_where_asked(tmp_path: Path) -> None:
         {"ts": 6, "k": 9, "note": "e"},
     ]
     assert read_metrics(pipeline.checkpoint)["late"] == {"s": 2}
+
+
+def test_late_rows_of_several_runs_stand_side_by_side(tmp_path: Path) -> None:
+    with sash.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, k BIGINT) TIME ts")
+        plan = db.query("SELECT k FROM s [RANGE 5]").optimized
+        specs = [StreamSpec(definition) for definition in db.catalog.streams]
+    late = tmp_path / "late"
+    for run in ("one", "two"):
+        place = str(tmp_path / run)
+        pipeline = make_pipeline(specs, {"q": plan}, "integer", place, late=str(late), buckets=1)
+        simulation = Simulation(with_id(pipeline, f"id of {run}"))
+        simulation.step({"s": pa.table({"ts": [10, 20], "k": [7, 8]})})
+        simulation.step({"s": pa.table({"ts": [5], "k": [len(run)]})})
+    kept = [row for path in (late / "s").glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    assert len(kept) == 2
+
+
+def test_late_rows_go_where_the_driver_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert settings_from({"late": "late"}).late == str(tmp_path / "late")
 
 
 @dataclass(frozen=True)

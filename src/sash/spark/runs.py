@@ -19,7 +19,7 @@ from sash.spark.checkpoints.records import record_of
 from sash.spark.failures import sash_error
 from sash.spark.feeds import Feed
 from sash.spark.handle import Handle
-from sash.spark.pipelines.pipeline import Pipeline, make_pipeline
+from sash.spark.pipelines.pipeline import Pipeline, make_pipeline, with_id
 from sash.spark.results import check_columns, kind_of_all
 from sash.spark.sessions.sessions import suit_checkpoint
 from sash.spark.settings import Settings
@@ -77,6 +77,7 @@ def changes_frame(plan: Plan, checkpoint: Checkpoint) -> DataFrame:
 
 def _frame(plan: Plan, pipeline: Pipeline, checkpoint: Checkpoint) -> DataFrame:
     checkpoint.settle(record_of(pipeline, plan.queries))
+    pipeline = with_id(pipeline, checkpoint.id)
     suit_checkpoint(plan.spark, str(checkpoint.path))
     return assemble(pipeline, _packs(plan, pipeline))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["Settings", "Sizes", "settings_from"]
 
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
@@ -90,8 +92,7 @@ def settings_from(given: Mapping[str, Any]) -> Settings:
         idle_timeout=_seconds("idle_timeout", settings.idle_timeout),
         heartbeat=_seconds("heartbeat", settings.heartbeat),
     )
-    if settings.late is not None and not (isinstance(settings.late, str) and settings.late):
-        raise setting_refused("late", settings.late, "Give the path of a folder as text, or None.")
+    settings = replace(settings, late=_folder("late", settings.late))
     if not isinstance(settings.rules, tuple | list) or not all(map(callable, settings.rules)):
         raise setting_refused("rules", settings.rules, "Give rules of sash.optimizer, in a tuple.")
     return replace(settings, rules=tuple(settings.rules))
@@ -102,6 +103,15 @@ def _check_count(name: str, value: object) -> None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_BUCKETS:
         raise setting_refused(name, value, f"Give a whole number from 1 to {_MOST_BUCKETS}, or None.")
+
+
+def _folder(name: str, value: object) -> str | None:
+    """A folder, with its whole path: who writes there may work elsewhere."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value or re.match(r"[a-zA-Z][\w+.-]*:/", value):
+        raise setting_refused(name, value, "Give a path that all executors see, as text, or None.")
+    return os.path.abspath(value)
 
 
 def _seconds(name: str, value: object) -> float | None:

@@ -158,7 +158,9 @@ class Keeper:
             schema = spark_arrow_schema(pa.schema([(field.name, field.type) for field in fields]))
             columns = [c.cast(f.type) for c, f in zip(Changes.concat(parts).columns, schema, strict=True)]
             table = pa.Table.from_arrays(columns, schema=schema)
-            path = Path(str(self._pipeline.late)) / stream / f"{task.bucket}-{task.batch}.parquet"
+            # Several runs may write there, and none may take another's rows for its own.
+            name = f"{self._pipeline.id[:8]}-{task.bucket}-{task.batch}.parquet"
+            path = Path(str(self._pipeline.late)) / stream / name
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(path, partial(pq.write_table, table), sync=False)

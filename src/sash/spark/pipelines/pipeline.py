@@ -7,12 +7,12 @@ ends in it.
 
 from __future__ import annotations
 
-__all__ = ["Pipeline", "Root", "Stage", "StreamSpec", "make_pipeline"]
+__all__ = ["Pipeline", "Root", "Stage", "StreamSpec", "make_pipeline", "with_id"]
 
 import hashlib
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -98,6 +98,8 @@ class Pipeline:
     """A folder for late rows."""
     retain: int = 100
     """For how many batches back state is kept, as Spark keeps its own."""
+    id: str = ""
+    """The checkpoint's, once it is bound to the pipeline."""
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -162,7 +164,15 @@ def make_pipeline(
     placed = share({name: place(plan) for name, plan in queries.items()}, whole=kept)
     read = {node.name for plan in placed.values() for node in plan.walk() if isinstance(node, Source)}
     used = tuple(spec for spec in streams if spec.definition.name in read)
-    pipeline = Pipeline(used, placed, kind, checkpoint, **settings)  # type: ignore[arg-type]
+    return _worked_out(Pipeline(used, placed, kind, checkpoint, **settings))  # type: ignore[arg-type]
+
+
+def with_id(pipeline: Pipeline, id: str) -> Pipeline:
+    """The pipeline, knowing the id of its checkpoint."""
+    return _worked_out(replace(pipeline, id=id))
+
+
+def _worked_out(pipeline: Pipeline) -> Pipeline:
     _ = pipeline.digest, pipeline.stages  # made once, here, and pickled with the rest
     return pipeline
 
