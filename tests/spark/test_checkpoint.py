@@ -38,6 +38,7 @@ def record(
     buckets: int = 4,
     rules: tuple[Any, ...] | None = None,
     owner: str = "ann",
+    late: str | None = None,
 ) -> Record:
     """What a checkpoint of these queries would say."""
     catalog = Catalog()
@@ -54,7 +55,9 @@ def record(
             rows = (pa.array(["10.0.0.1"]), pa.array([owner]))
             tables[each.name] = insert(History.empty(each), rows, EARLIEST)[0]
     plans = {name: each.optimized for name, each in planned.items()}
-    pipeline = make_pipeline(streams, plans, "integer", "/tmp/none", buckets=buckets, tables=tables)
+    pipeline = make_pipeline(
+        streams, plans, "integer", "/tmp/none", buckets=buckets, tables=tables, late=late
+    )
     return record_of(pipeline, planned)
 
 
@@ -127,6 +130,16 @@ def test_a_view_that_changed_is_another_plan(tmp_path: Path) -> None:
     settled(tmp_path, query, PACKETS, view)
     error = refused("SASH-SPARK-055", lambda: settled(tmp_path, query, PACKETS, view.replace("5", "6")))
     assert "a view" in error.message
+
+
+def test_late_rows_may_go_elsewhere_and_are_kept_from_the_first_batch_on_or_never(tmp_path: Path) -> None:
+    settled(tmp_path / "never", {"talkers": TALKERS})
+    error = refused(
+        "SASH-SPARK-055", lambda: settled(tmp_path / "never", {"talkers": TALKERS}, late="/late")
+    )
+    assert "'late'" in error.message
+    settled(tmp_path / "always", {"talkers": TALKERS}, late="/late")
+    settled(tmp_path / "always", {"talkers": TALKERS}, late="/elsewhere")
 
 
 def test_another_sash_goes_on_if_it_makes_the_same_plans(tmp_path: Path) -> None:

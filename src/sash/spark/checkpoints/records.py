@@ -181,6 +181,8 @@ def _changed_plans(old: Record, new: Record) -> str | None:
         if before["plan"] != query["plan"] or before["placed"] != query["placed"]:
             if old.sash != new.sash:
                 return f"Sash {old.sash}, which kept the state of query '{name}', ran it by another plan."
+            if before["plan"] == query["plan"]:
+                return f"Query '{name}' reads other rows: the setting 'late' was given one time only."
             return f"Query '{name}' has another plan: a view, a table or the optimizer's rules have changed."
     if old.stages != new.stages:
         return f"The pipeline had {old.stages} stages and has {new.stages}."
