@@ -13,6 +13,7 @@ import pytest
 from sash.errors import Place, SashError
 from sash.spark.buckets.bucket_files import BucketFiles, Manifest
 from sash.spark.checkpoints.checkpoint import Checkpoint
+from sash.spark.checkpoints.endings import ended_run
 from sash.spark.failures import find, sash_error, telling
 from sash.spark.handle import Handle
 
@@ -107,6 +108,7 @@ def test_the_verbs_of_pyspark(tmp_path: Path) -> None:
     run.stop()
     assert run.awaitTermination() is None
     assert given_back(tmp_path)
+    assert ended_run(str(tmp_path)) == run.runId
     assert sink.closed == 1
     assert repr(run) == "<sash run 'talkers': stopped>"
 
@@ -125,6 +127,21 @@ def test_a_run_that_ends_by_itself_gives_everything_back(tmp_path: Path) -> None
     query, sink = FakeQuery(), Sink()
     run = handle(query, tmp_path, sink)
     query.stop()
+    run._watcher.join(5)
+    assert given_back(tmp_path)
+    assert sink.closed == 1
+
+
+def test_a_run_whose_spark_has_gone_gives_everything_back(tmp_path: Path) -> None:
+    class Gone(FakeQuery):
+        @property
+        def isActive(self) -> bool:
+            raise ConnectionRefusedError("Java has gone")
+
+    query, sink = Gone(), Sink()
+    query.error = ConnectionRefusedError("Java has gone")
+    query.end.set()
+    run = handle(query, tmp_path, sink)
     run._watcher.join(5)
     assert given_back(tmp_path)
     assert sink.closed == 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,10 +20,11 @@ import pytest
 import sash
 from sash.errors import SashError
 from sash.spark.buckets import hosts
-from sash.spark.buckets.host import receive, receive_batches, send, send_batches
+from sash.spark.buckets.host import _Host, receive, receive_batches, send, send_batches
 from sash.spark.buckets.keeper import Keeper, Task
 from sash.spark.buckets.packing import Packer
 from sash.spark.buckets.packs import Control
+from sash.spark.checkpoints.endings import note_end
 from sash.spark.pipelines.pipeline import Pipeline, StreamSpec, make_pipeline
 
 TASK = Task("run", 1, 0, 0)
@@ -117,6 +120,37 @@ def test_a_host_steps_and_ends_with_its_guardian(pipeline: Pipeline) -> None:
             guardian.kill()
         assert host.wait(30) == 0
         assert not place.exists()
+
+
+def test_the_windows_of_a_run_that_is_over_are_let_go(pipeline: Pipeline, tmp_path: Path) -> None:
+    pack = Packer(pipeline).pack([("s", pa.table({"ts": [1], "k": [1]}))], (0, 0)).column(1)[0]
+    told = pickle.dumps(pipeline)
+    host = _Host()
+    host._answer((pipeline.digest, told, TASK), [pack.as_buffer()])
+    (tmp_path / "sash").mkdir(exist_ok=True)
+    note_end(tmp_path, "another run")
+    host.forget_ended()
+    assert host._answer((pipeline.digest, None, TASK), [pack.as_buffer()]) is not None
+    note_end(tmp_path, TASK.run)
+    host.forget_ended()
+    assert host._answer((pipeline.digest, None, TASK), [pack.as_buffer()]) is None
+    again = replace(TASK, run="again", batch=1)
+    host._answer((pipeline.digest, told, again), [pack.as_buffer()])
+    host.forget_ended()
+    assert host._answer((pipeline.digest, None, again), [pack.as_buffer()]) is not None
+
+
+def test_the_windows_of_a_temporary_checkpoint_go_with_it(pipeline: Pipeline, tmp_path: Path) -> None:
+    for temporary in (False, True):
+        place = tmp_path / str(temporary)
+        own = replace(pipeline, checkpoint=str(place), temporary=temporary)
+        pack = Packer(own).pack([("s", pa.table({"ts": [1], "k": [1]}))], (0, 0)).column(1)[0]
+        host = _Host()
+        host._answer((own.digest, pickle.dumps(own), TASK), [pack.as_buffer()])
+        host.forget_ended()
+        shutil.rmtree(place)
+        host.forget_ended()
+        assert (host._answer((own.digest, None, TASK), [pack.as_buffer()]) is None) == temporary
 
 
 def test_what_killed_hosts_left_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:

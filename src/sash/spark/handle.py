@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sash.errors import SashError
+from sash.spark.checkpoints.endings import note_end
 from sash.spark.failures import sash_error
 from sash.spark.metrics import read_metrics
 
@@ -43,6 +44,7 @@ class Handle:
         self.query = query
         """Spark's own object."""
         self._checkpoint = checkpoint
+        self._run_id = str(query.runId)
         self._sinks = list(sinks)
         self._finishing = threading.Lock()
         self._finished = False
@@ -62,7 +64,7 @@ class Handle:
     @property
     def runId(self) -> str:  # PySpark's name
         """The id of this run alone."""
-        return str(self.query.runId)
+        return self._run_id
 
     @property
     def name(self) -> str | None:
@@ -153,7 +155,7 @@ class Handle:
     def _finish(self) -> None:
         """Give everything back, once."""
         with self._finishing:
-            if self._finished or self.query.isActive:
+            if self._finished or not self._is_over():
                 return
             self._finished = True
             for sink in self._sinks:
@@ -163,7 +165,15 @@ class Handle:
                     newest = self.query.lastProgress
                     batch = None if newest is None else _figures(newest).get("batchId")
                     self._at_the_end = batch, read_metrics(self._checkpoint.path)
+            else:
+                note_end(self._checkpoint.path, self.runId)
             self._checkpoint.close()
+
+    def _is_over(self) -> bool:
+        try:
+            return not self.query.isActive
+        except Exception:  # Spark itself has gone: the process ends, or the session was stopped elsewhere
+            return True
 
     def _guarded(self, call: Callable[[], T]) -> T:
         try:

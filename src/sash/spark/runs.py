@@ -112,6 +112,7 @@ def pipeline_of(plan: Plan, checkpoint: Checkpoint | None) -> Pipeline:
         idle_timeout=settings.idle_timeout,
         heartbeat=settings.heartbeat,
         late=settings.late,
+        temporary=checkpoint is not None and checkpoint.temporary,
         retain=settings.retain or int(plan.spark.conf.get(_RETAIN, "100") or 100),
     )
 

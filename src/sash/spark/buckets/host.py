@@ -31,6 +31,8 @@ from sash.spark.buckets.keeper import Keeper
 _SIZES = struct.Struct("<IQ")
 _SILENCE = 900.0
 """Seconds after which a query that asks for nothing is forgotten."""
+_LOOK = 2.0
+"""Seconds between looks for runs that are over."""
 
 
 def send(connection: socket.socket, message: object, buffers: Sequence[pa.Buffer] = ()) -> None:
@@ -131,6 +133,20 @@ class _Host:
                 del self._keepers[digest]
 
 
+    def forget_ended(self) -> None:
+        """Let go of what belongs to runs that are over; a new one on their checkpoint starts from disk."""
+        with self._lock:
+            keepers = dict(self._keepers)
+        ended = [digest for digest, keeper in keepers.items() if keeper.ended]
+        with self._lock:
+            for digest in ended:
+                self._keepers.pop(digest, None)
+        if ended:
+            del keepers
+            gc.collect()
+            pa.default_memory_pool().release_unused()
+
+
 def main(path: str, guardian: int) -> None:
     """Serve at a socket until the guardian process has gone."""
     host = _Host()
@@ -140,8 +156,12 @@ def main(path: str, guardian: int) -> None:
     listener.settimeout(0.5)
     gc.collect()
     gc.freeze()
+    looked = time.monotonic()
     try:
         while lives(guardian):
+            if time.monotonic() - looked > _LOOK:
+                host.forget_ended()
+                looked = time.monotonic()
             with suppress(TimeoutError):
                 connection, _ = listener.accept()
                 connection.settimeout(None)

@@ -27,6 +27,7 @@ from sash.spark.buckets.bucket import Bucket, Given
 from sash.spark.buckets.bucket_files import BucketFiles, Manifest, unwritable
 from sash.spark.buckets.packing import pointer
 from sash.spark.buckets.packs import Pack, read_pack
+from sash.spark.checkpoints.endings import ended_run
 from sash.spark.pipelines.pipeline import Pipeline
 from sash.spark.types import spark_arrow_schema
 
@@ -75,6 +76,15 @@ class Keeper:
         with self._lock:
             for place in [place for place in self._kept if place[0] != run]:
                 del self._kept[place]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run that the buckets belong to is over, as the driver has noted in the checkpoint."""
+        run = ended_run(self.checkpoint)
+        if run is None:
+            return self._pipeline.temporary and not Path(self.checkpoint).exists()
+        with self._lock:
+            return bool(self._kept) and all(place[0] == run for place in self._kept)
 
     def files(self, stage: int, bucket: int) -> BucketFiles:
         """Where a bucket's files are."""

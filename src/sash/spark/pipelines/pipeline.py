@@ -98,6 +98,8 @@ class Pipeline:
     """A folder for late rows."""
     retain: int = 100
     """For how many batches back state is kept, as Spark keeps its own."""
+    temporary: bool = False
+    """Whether the checkpoint goes with the run."""
     id: str = ""
     """The checkpoint's, once it is bound to the pipeline."""
 
