@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["Simulation"]
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ class Simulation:
     def __init__(self, pipeline: Pipeline, tasks: int = 2) -> None:
         self.pipeline, self.tasks = pipeline, tasks
         self.batch = 0
+        Path(pipeline.checkpoint, "sash").mkdir(parents=True, exist_ok=True)
         self.keeper = Keeper(pipeline)
 
     def forget(self) -> None:

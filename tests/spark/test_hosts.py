@@ -32,6 +32,7 @@ TASK = Task("run", 1, 0, 0)
 
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
+    (tmp_path / "sash").mkdir()
     with sash.connect() as db:
         db.execute("CREATE STREAM s (ts BIGINT, k BIGINT) TIME ts")
         query = db.query("SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k", name="q")
@@ -127,7 +128,6 @@ def test_the_windows_of_a_run_that_is_over_are_let_go(pipeline: Pipeline, tmp_pa
     told = pickle.dumps(pipeline)
     host = _Host()
     host._answer((pipeline.digest, told, TASK), [pack.as_buffer()])
-    (tmp_path / "sash").mkdir(exist_ok=True)
     note_end(tmp_path, "another run")
     host.forget_ended()
     assert host._answer((pipeline.digest, None, TASK), [pack.as_buffer()]) is not None
@@ -143,6 +143,7 @@ def test_the_windows_of_a_run_that_is_over_are_let_go(pipeline: Pipeline, tmp_pa
 def test_the_windows_of_a_temporary_checkpoint_go_with_it(pipeline: Pipeline, tmp_path: Path) -> None:
     for temporary in (False, True):
         place = tmp_path / str(temporary)
+        (place / "sash").mkdir(parents=True)
         own = replace(pipeline, checkpoint=str(place), temporary=temporary)
         pack = Packer(own).pack([("s", pa.table({"ts": [1], "k": [1]}))], (0, 0)).column(1)[0]
         host = _Host()
@@ -150,7 +151,18 @@ def test_the_windows_of_a_temporary_checkpoint_go_with_it(pipeline: Pipeline, tm
         host.forget_ended()
         shutil.rmtree(place)
         host.forget_ended()
-        assert (host._answer((own.digest, None, TASK), [pack.as_buffer()]) is None) == temporary
+        assert bool(host._keepers) != temporary
+
+
+def test_a_checkpoint_that_was_removed_does_not_come_back(pipeline: Pipeline, tmp_path: Path) -> None:
+    pack = Packer(pipeline).pack([("s", pa.table({"ts": [1], "k": [1]}))], (0, 0)).column(1)[0]
+    keeper = Keeper(pipeline)
+    keeper.step(TASK, [pack.as_buffer()])
+    shutil.rmtree(tmp_path)
+    with pytest.raises(SashError) as told:
+        keeper.step(replace(TASK, batch=1), [pack.as_buffer()])
+    assert told.value.code == "SASH-SPARK-080"
+    assert not tmp_path.exists()
 
 
 def test_what_killed_hosts_left_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ class BucketFiles:
                     writer.write_batch(rows)
 
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._make_folder()
             replace_file(path, write, sync=False)
         except OSError as error:
             raise unwritable(path, error) from error
@@ -159,6 +159,12 @@ class BucketFiles:
                 with suppress(FileNotFoundError):
                     os.unlink(self.folder / name)
                 failpoint("cleaning")
+
+    def _make_folder(self) -> None:
+        """Make the folder and the one above, which is for all buckets; no more: a checkpoint that was
+        removed, as a temporary one is at its run's end, is not to come back in parts."""
+        for folder in (self.folder.parent, self.folder):
+            folder.mkdir(exist_ok=True)
 
     def _batches(self) -> list[int]:
         try:
@@ -180,7 +186,7 @@ class BucketFiles:
         text = json.dumps({**header, "checksums": [zlib.crc32(body) for body in bodies]}).encode()
         start = _HEADER.pack(_MAGIC, FORMAT, zlib.crc32(text), len(text))
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._make_folder()
             replace_file(path, lambda file: file.writelines([start, text, *bodies]), sync=False)
         except OSError as error:
             raise unwritable(path, error) from error

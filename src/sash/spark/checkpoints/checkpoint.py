@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 from sash.catalog.arguments import path_of
@@ -34,7 +35,7 @@ class Checkpoint:
         self._keep = keep
         self.path = Path(tempfile.mkdtemp(prefix="sash-checkpoint-")) if given is None else _local(given)
         if self.temporary:
-            atexit.register(shutil.rmtree, self.path, ignore_errors=True)
+            atexit.register(_remove, self.path)
         self.sash = self.path / "sash"
         try:
             self.sash.mkdir(parents=True, exist_ok=True)
@@ -74,7 +75,7 @@ class Checkpoint:
         """Give the checkpoint back; a temporary one is removed."""
         self._lock.release()
         if self.temporary and not self._keep:
-            shutil.rmtree(self.path, ignore_errors=True)
+            _remove(self.path)
 
     def _read(self) -> Record | None:
         path = self.sash / "format.json"
@@ -91,6 +92,15 @@ class Checkpoint:
         except OSError as error:
             raise _unwritable(self.path, error) from error
         return read_record(content, str(self.path))
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder, also while a host still writes the batch at which a run was stopped."""
+    for _ in range(20):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        time.sleep(0.05)
 
 
 def newest(folder: Path) -> int | None:
