@@ -226,7 +226,9 @@ import os
 stop_session(spark)
 stop_session(spark)
 print(os.listdir(f"{{folder}}/tmp"))
-for wrong in ({{"spark.driver.memory": "plenty"}}, {{"master": "local[many]"}}):
+for wrong in (
+    {{"spark.driver.memory": "plenty"}}, {{"master": "local[many]"}}, {{"spark.sql.shuffle.partitions": "ab"}}
+):
     try:
         make_session(**wrong)
     except Exception as error:
@@ -240,10 +242,12 @@ print(spark.range(7).count(), spark._jvm.Runtime.getRuntime().maxMemory() <= 600
 {MACHINE}"""
     process = start(script, tmp_path)
     out, err = process.communicate(timeout=300)
-    first, empty, memory, master, stopped, second, java = out.splitlines()
+    first, empty, memory, master, partitions, stopped, second, java = out.splitlines()
     assert empty == "[]"
     assert memory.startswith("SASH-SPARK-006: Spark's Java machine did not start: Invalid maximum heap size")
     assert master.startswith("SASH-SPARK-007: Spark did not start with the master 'local[many]'")
+    assert partitions.startswith("SASH-SPARK-007")
+    assert "'ab'" in partitions
     assert stopped.startswith("SASH-SPARK-010")
     assert second == "7 True"
     assert not lives(int(first))

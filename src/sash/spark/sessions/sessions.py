@@ -156,8 +156,12 @@ def make_session(master: str = "local[*]", app_name: str = "sash", **settings: A
         values = machine.launch({"spark.master": master, "spark.app.name": app_name, **values})
         try:
             spark = SparkSession.Builder().config(map=values).getOrCreate()
+            _ = spark.conf  # Spark looks at the settings of its SQL when they are first asked for
         except Exception as error:
             reason = _reason(error)  # as long as there is a machine to ask
+            context: Any = SparkContext._active_spark_context
+            with suppress(Exception):  # of one that did not come to be
+                context.stop()
             machine.end()
             raise SashError(
                 "SASH-SPARK-007",
@@ -205,6 +209,8 @@ def _reason(error: Exception) -> str:
     """The first line that says why, without the names of Java's classes."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage() or java.toString())
+    if "on a stopped SparkContext" in text:
+        return "it does not answer."
     return f"{text.strip().splitlines()[0].rstrip('.')}." if text.strip() else f"{type(error).__name__}."
 
 
