@@ -330,6 +330,21 @@ def test_a_frame_of_changes_for_ones_own_query(db: SparkDatabase, spark: Any, tm
     assert db.query(SEEN).to_spark().columns == ["src", "at", "change"]
 
 
+def test_columns_of_a_frame_may_have_any_name(db: SparkDatabase, spark: Any, tmp_path: Path) -> None:
+    write(tmp_path / "in", "0", ROWS)
+    reader = spark.readStream.schema("ts bigint, src string, bytes bigint").parquet(str(tmp_path / "in"))
+    names = {"ts": "t.s", "src": "the source", "bytes": "by`tes"}
+    db.create_stream("odd", reader.withColumnsRenamed(names), time="t.s")
+    db.execute("CREATE SINK one WITH (format = 'noop')")
+    db.execute(f"CREATE SINK two WITH (format = 'snapshot', path = '{tmp_path}/two')")
+    db.execute("INSERT INTO one SELECT `t.s` FROM odd [RANGE 100]")
+    db.execute("INSERT INTO two SELECT `the source`, `by``tes` AS `b``y.t` FROM odd [RANGE 100]")
+    db.start(checkpoint=tmp_path / "c", until_end=True).awaitTermination()
+    answer = pq.read_table(tmp_path / "two" / "answer.parquet")
+    assert answer.column_names == ["the source", "b`y.t"]
+    assert sorted(answer["b`y.t"].to_pylist()) == sorted(row["bytes"] for row in ROWS)
+
+
 def test_frames_are_read_to_their_end_before_time_moves_there(
     db: SparkDatabase, spark: Any, tmp_path: Path
 ) -> None:

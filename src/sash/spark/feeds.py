@@ -18,7 +18,7 @@ from sash.language.types import sql_name
 from sash.spark.failures import sash_error
 from sash.spark.pipelines.pipeline import StreamSpec
 from sash.spark.reading.read_options import reads_itself
-from sash.spark.types import from_spark, spark_schema, stream_fields
+from sash.spark.types import from_spark, quoted, spark_schema, stream_fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +94,7 @@ def _loaded(
             raise _unfit(definition, field, f"is not there; it has {', '.join(map(repr, frame.columns))}")
         if found.type != field.type:
             raise _unfit(definition, field, f"is {sql_name(found.type)} there, not {sql_name(field.type)}")
-    return frame.select(*(f"`{field.name}`" for field in definition.fields))
+    return frame.select(*quoted(field.name for field in definition.fields))
 
 
 def _unfit(definition: StreamDefinition, field: Field, what: str) -> SashError:
@@ -113,7 +113,7 @@ def table_rows(spark: SparkSession, definition: TableDefinition) -> pa.RecordBat
         return None
     try:
         frame = spark.read.format(format).schema(spark_schema(definition.fields)).options(**options).load()
-        rows = frame.select(*(f"`{field.name}`" for field in definition.fields)).toArrow()
+        rows = frame.select(*quoted(field.name for field in definition.fields)).toArrow()
     except Exception as error:
         raise sash_error(error) from error
     columns = [pa.concat_arrays(c.chunks) if c.num_chunks else pa.array([], c.type) for c in rows.columns]

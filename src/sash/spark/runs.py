@@ -56,9 +56,9 @@ def start_run(
         pipeline = pipeline_of(plan, held)
         if pipeline.end_file is not None:
             Path(pipeline.end_file).unlink(missing_ok=True)  # left by a run that was killed
-        frame = _frame(plan, pipeline, held)
-        run = Run(plan.spark, name, held.path, held.id, held.is_new, triggered)
         try:
+            frame = _frame(plan, pipeline, held)
+            run = Run(plan.spark, name, held.path, held.id, held.is_new, triggered)
             query = start(frame, parts, run)
         except SashError:
             raise

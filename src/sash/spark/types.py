@@ -7,7 +7,7 @@ is one to one; what Spark has and Sash has not (intervals, variants, ...) is ref
 
 from __future__ import annotations
 
-__all__ = ["from_spark", "spark_arrow_schema", "spark_schema", "spark_type", "stream_fields"]
+__all__ = ["from_spark", "quoted", "spark_arrow_schema", "spark_schema", "spark_type", "stream_fields"]
 
 from collections.abc import Iterable, Sequence
 
@@ -163,3 +163,12 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def quoted(names: Iterable[str]) -> list[str]:
+    """Names of columns as Spark's `select` takes them, whatever is in them.
+
+    >>> quoted(["a", "two words", "a.b", "c`d"])
+    ['`a`', '`two words`', '`a.b`', '`c``d`']
+    """
+    return ["`" + name.replace("`", "``") + "`" for name in names]

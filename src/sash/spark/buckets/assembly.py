@@ -16,7 +16,7 @@ import pyarrow as pa
 from sash.spark.buckets.crossing import crossing_of
 from sash.spark.failures import telling
 from sash.spark.pipelines.pipeline import Pipeline
-from sash.spark.types import from_spark, spark_schema
+from sash.spark.types import from_spark, quoted, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +28,10 @@ Batches = Iterator[pa.RecordBatch]
 
 def pack_frame(frame: DataFrame, pipeline: Pipeline, stream: str) -> DataFrame:
     """The packs of a stream that comes as a DataFrame."""
-    return frame.select(*pipeline.columns(stream)).mapInArrow(_packing(pipeline, stream), _PACKS)
+    read = pipeline.columns(stream)
+    # PySpark asks for each column by its name again, and does not find one with a dot or a backtick in it.
+    plain = frame.select(*quoted(read)).toDF(*(f"c{i}" for i in range(len(read))))
+    return plain.mapInArrow(_packing(pipeline, stream), _PACKS)
 
 
 def assemble(pipeline: Pipeline, packs: DataFrame) -> DataFrame:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sash.spark.failures import telling
 from sash.spark.sinks.sink import Part, Run
 from sash.spark.sinks.spark_format import SparkSink
+from sash.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,7 +69,7 @@ def rows_of(batch: DataFrame, part: Part, several: bool) -> DataFrame:
     """The rows of a batch that belong to one part, with its columns alone; `query` if it has several."""
     from pyspark.sql.functions import col
 
-    columns = [f"`{name}`" for name in [*part.columns, "at", "change"]]
+    columns = quoted([*part.columns, "at", "change"])
     if several:
         batch = batch.where(col("query").isin(list(part.queries)))
     if len(part.queries) > 1:
