@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,12 @@ def test_an_error_in_a_function_arrives_as_it_is(bench: Bench) -> None:
 
     error = refused("SASH-SPARK-040", lambda: bench.run(part(stumble)))
     assert "ZeroDivisionError: of all things" in error.message
+
+    def leave(batch: Any, number: int) -> None:
+        sys.exit(3)
+
+    error = refused("SASH-SPARK-040", lambda: bench.run(part(leave)))
+    assert "SystemExit: 3" in error.message
 
 
 # The snapshot

@@ -31,4 +31,9 @@ class FunctionSink(Sink):
         return None
 
     def write(self, batch: DataFrame, number: int) -> None:
-        self._function(batch, number)
+        try:
+            self._function(batch, number)
+        except Exception:
+            raise
+        except BaseException as error:  # sys.exit() would end Py4J's thread, and Spark wait for it forever
+            raise RuntimeError(f"the function ended by {type(error).__name__}: {error}") from error
