@@ -242,6 +242,11 @@ def test_generators_tell_too() -> None:
             "no module 'sash'",
         ),
         ("SASH-SPARK-044", "java.io.IOException: No space left on device", "disk is full"),
+        (
+            "SASH-SPARK-049",
+            "Cannot start query with name a b as a query with that name is already active in this",
+            "'a b' is at work",
+        ),
         ("SASH-SPARK-045", "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make", "'delta'"),
     ],
 )

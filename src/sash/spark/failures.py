@@ -144,6 +144,12 @@ def _known(text: str) -> SashError | None:
             "A disk is full: Spark or Sash could not write.",
             remedy="Make room and start again with the same checkpoint; nothing is lost or doubled.",
         )
+    if active := re.search(r"Cannot start query with name (.+) as a query with that name is already", text):
+        return SashError(
+            "SASH-SPARK-049",
+            f"A run of the name '{active[1]}' is at work in this Spark session already.",
+            remedy="Stop it first, or give this one another name: the query's, or db.start(..., name=...).",
+        )
     if "DATA_SOURCE_NOT_FOUND" in text:
         named = re.search(r"Failed to find the data source: ?\[?`?([\w.$-]+)", text)
         return SashError(
