@@ -330,6 +330,23 @@ def test_a_frame_of_changes_for_ones_own_query(db: SparkDatabase, spark: Any, tm
     assert db.query(SEEN).to_spark().columns == ["src", "at", "change"]
 
 
+def test_a_folder_has_one_sink_and_is_not_read_by_the_same_run(db: SparkDatabase, tmp_path: Path) -> None:
+    write(tmp_path / "in", "0", ROWS)
+    db.execute(f"CREATE STREAM s {COLUMNS} WITH (format = 'parquet', path = '{tmp_path}/in')")
+    db.execute(f"CREATE SINK one WITH (format = 'parquet', path = '{tmp_path}/out')")
+    db.execute(f"CREATE SINK two WITH (format = 'snapshot', path = 'file:{tmp_path}/./out/')")
+    db.execute("INSERT INTO one SELECT src FROM s [RANGE 9]")
+    db.execute("INSERT INTO two SELECT bytes FROM s [RANGE 9]")
+    error = refused("SASH-SPARK-087", lambda: db.start(checkpoint=tmp_path / "c"))
+    assert "'one' and 'two'" in error.message
+    query = db.query("SELECT src FROM s [RANGE 9]", name="q")
+    error = refused("SASH-SPARK-087", lambda: query.start("parquet", path=tmp_path / "in"))
+    assert "stream 's'" in error.message
+    assert not (tmp_path / "c").exists()
+    db.execute(f"CREATE STREAM next {COLUMNS} WITH (format = 'parquet', path = '{tmp_path}/next')")
+    query.start("parquet", path=tmp_path / "next", until_end=True).awaitTermination()  # for another run
+
+
 def test_columns_of_a_frame_may_have_any_name(db: SparkDatabase, spark: Any, tmp_path: Path) -> None:
     write(tmp_path / "in", "0", ROWS)
     reader = spark.readStream.schema("ts bigint, src string, bytes bigint").parquet(str(tmp_path / "in"))

@@ -23,7 +23,7 @@ from sash.spark.pipelines.pipeline import Pipeline, make_pipeline, with_id
 from sash.spark.results import check_columns, kind_of_all
 from sash.spark.sessions.sessions import suit_checkpoint
 from sash.spark.settings import Settings
-from sash.spark.sinks import Part, Run, start
+from sash.spark.sinks import Part, Run, check_places, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +50,7 @@ def start_run(
     """Start queries as one Spark query into one or several sinks."""
     for part in parts:
         part.sink.check(part.queries)
+    check_places(parts, _folders(plan))
     triggered = trigger_of(trigger)
     held = Checkpoint(checkpoint)
     try:
@@ -68,6 +69,17 @@ def start_run(
         held.close()
         raise
     return Handle(query, held, [part.sink for part in parts], plan.until_end, pipeline.end_file)
+
+
+def _folders(plan: Plan) -> dict[str, str]:
+    """The folders that the streams of a run are read from, as far as Sash knows them."""
+    folders = {}
+    for stream in {stream for planned in plan.queries.values() for stream in planned.streams}:
+        definition = plan.feeds[stream].definition
+        for name, value in definition.options:
+            if name.lower() == "path":
+                folders[definition.name] = value
+    return folders
 
 
 def changes_frame(plan: Plan, checkpoint: Checkpoint) -> DataFrame:

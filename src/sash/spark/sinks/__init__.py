@@ -7,8 +7,9 @@ is never written twice.
 
 from __future__ import annotations
 
-__all__ = ["Part", "Run", "Sink", "lacks_option", "resolve", "start"]
+__all__ = ["Part", "Run", "Sink", "check_places", "lacks_option", "resolve", "start"]
 
+from sash.spark.sinks.places import check_places
 from sash.spark.sinks.resolving import resolve
 from sash.spark.sinks.sink import Part, Run, Sink, lacks_option
 from sash.spark.sinks.starting import start

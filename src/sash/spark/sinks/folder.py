@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sash.spark.failpoints import failpoint
 from sash.spark.sinks.hadoop_folder import HadoopFolder
+from sash.spark.sinks.places import place_of
 from sash.spark.sinks.sink import Part, Run
 from sash.spark.sinks.spark_format import FormatSink, other_run
 
@@ -28,6 +29,10 @@ _KEPT = 3
 
 class FolderSink(FormatSink):
     """A folder of files in one of Spark's own formats."""
+
+    @property
+    def place(self) -> str | None:
+        return None if self.path is None else place_of(self.path)
 
     def check_place(self, run: Run) -> None:
         folder = self._folder(run)

@@ -53,6 +53,11 @@ class Sink(ABC):
     computes_once = False
     """Whether `write` computes the whole batch in one go, so that nothing need be kept for it."""
 
+    @property
+    def place(self) -> str | None:
+        """The folder that it fills, and nobody else may; None if it fills none."""
+        return None
+
     @abstractmethod
     def check(self, queries: Mapping[str, Planned]) -> None:
         """Raise if such queries cannot go here."""

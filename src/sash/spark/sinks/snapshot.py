@@ -24,6 +24,7 @@ from sash.catalog.planning import Planned
 from sash.engine.netting import net
 from sash.errors import SashError
 from sash.spark.sinks.answer_files import AnswerFiles
+from sash.spark.sinks.places import place_of
 from sash.spark.sinks.sink import Part, Run, Sink
 from sash.spark.types import spark_arrow_schema
 
@@ -39,6 +40,10 @@ class SnapshotSink(Sink):
     def __init__(self, path: str) -> None:
         self._path = _local(path)
         self._answers: dict[str, tuple[AnswerFiles, pa.Schema]] = {}
+
+    @property
+    def place(self) -> str | None:
+        return place_of(str(self._path))
 
     def check(self, queries: Mapping[str, Planned]) -> None:
         for name, query in queries.items():
