@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sash.engine import gathering
-from sash.engine.state import round_array, segments
+from sash.engine.state import round_array, segments, text_ring
 from sash.engine.state.rows import Rows
 
 TYPES = [
@@ -61,7 +61,8 @@ def as_rows(columns: list[pa.Array]) -> list[tuple[object, ...]]:
 def test_every_number_keeps_its_row(seed: int, nulls: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(round_array, "_SMALL", 8)
     monkeypatch.setattr(segments, "_LARGE", 12)
-    monkeypatch.setattr(gathering, "_MANY", seed)
+    monkeypatch.setattr(gathering, "MANY", seed)
+    monkeypatch.setattr(text_ring, "MANY", seed)
     random = Random(seed)
     origin = random.choice([0, 77])
     kept, known = Rows(TYPES, origin), dict[int, tuple[object, ...]]()

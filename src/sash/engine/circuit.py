@@ -100,6 +100,10 @@ class Circuit:
         if not (is_stream or edge) and not self._tells(len(self._places) - 1):
             self._places, self._closing = [], frozenset()
             self._place(self.plan, {})
+        for k, place in enumerate(self._places):
+            reading = [each.operator for each in self._places if k in each.inputs]
+            if place.operator is not None and reading:
+                place.operator.ends_are_read = any(each is None or each.reads_ends for each in reading)
         readers = {k: i for i, place in enumerate(self._places) for k in place.inputs}
         self._last_read = [[k for k, last in readers.items() if last == i] for i in range(len(self._places))]
         nodes = [place.node for place in self._places]
@@ -226,8 +230,8 @@ def _strides(
         parts[:] = filter(len, parts)
     total = sum(sum(map(len, parts)) for parts in inputs.values())
     cuts: set[Instant] = set()
-    if total > 2 * most or len(ends) > most:
-        pieces = -(-max(total, len(ends)) // most)
+    pieces = round(max(total, len(ends)) / most)
+    if pieces > 1:
         by_ends = len(ends) > total
         largest = [np.sort(ends)] if by_ends else max(_begins(inputs), key=lambda some: sum(map(len, some)))
         cuts = {cut for cut in _quantiles(largest, pieces) if cut < frontier}

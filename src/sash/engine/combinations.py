@@ -10,16 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sash.engine.kernels.ordering import merge_order
-from sash.lifetimes import FOREVER, repeated
 
 
 @dataclass(frozen=True, eq=False)
 class Combinations:
-    """Row numbers per input (None where not bound yet) and their common lifetime."""
+    """Row numbers per input (None where not bound yet), and the instants at which they are looked at."""
 
     numbers: tuple[np.ndarray | None, ...]
-    begin: np.ndarray
-    until: np.ndarray
+    at: np.ndarray
 
     @property
     def bound(self) -> tuple[np.ndarray, ...]:
@@ -29,14 +27,14 @@ class Combinations:
     def take(self, positions: np.ndarray) -> Combinations:
         """Those at the given positions."""
         numbers = tuple(None if n is None else n[positions] for n in self.numbers)
-        return Combinations(numbers, self.begin[positions], self.until[positions])
+        return Combinations(numbers, self.at[positions])
 
 
 def in_time_order(found: Sequence[Sequence[Combinations]]) -> Combinations | None:
-    """All that was found, in order of beginnings, as it is within each term; None if that is nothing.
+    """All that was found, in time order, as it is within each term; None if that is nothing.
 
-    >>> term = Combinations((np.array([0, 1]),), np.array([2, 4]), np.array([9, 9]))
-    >>> other = Combinations((np.array([2]),), np.array([3]), np.array([9]))
+    >>> term = Combinations((np.array([0, 1]),), np.array([2, 4]))
+    >>> other = Combinations((np.array([2]),), np.array([3]))
     >>> in_time_order([[term], [other]]).numbers[0].tolist()
     [0, 2, 1]
     """
@@ -45,30 +43,26 @@ def in_time_order(found: Sequence[Sequence[Combinations]]) -> Combinations | Non
         return None
     whole, *others = terms
     for other in others:
-        order, begin = merge_order(whole.begin, other.begin)
-        both = _joined([whole, other])
-        whole = Combinations(tuple(part[order] for part in both.bound), begin, both.until[order])
+        order, at = merge_order(whole.at, other.at)
+        whole = _merged(whole, other, order, at)
     return whole
 
 
 def with_signs(
     came: Combinations | None, went: Combinations | None
 ) -> tuple[Combinations | None, np.ndarray | None]:
-    """What came at its beginning and what went a tick after it, in time order; 1 or -1 for each, or all came.
-
-    Negative ones follow, so that no end is foreseen.
-    """
+    """What came and, a tick later than it says, what went, in time order; 1 or -1 for each, or None: 1."""
     if went is None:
-        return None if came is None else _endless(came.numbers, came.begin), None
+        return came, None
     if came is None:
-        return _endless(went.numbers, went.begin + 1), np.full(len(went.begin), -1)
-    order, at = merge_order(came.begin, went.begin + 1)
-    numbers = (np.concatenate(both)[order] for both in zip(came.bound, went.bound, strict=True))
-    return _endless(tuple(numbers), at), np.where(order < len(came.begin), 1, -1)
+        return Combinations(went.numbers, went.at + 1), np.full(len(went.at), -1)
+    order, at = merge_order(came.at, went.at + 1)
+    return _merged(came, went, order, at), np.where(order < len(came.at), 1, -1)
 
 
-def _endless(numbers: tuple[np.ndarray | None, ...], at: np.ndarray) -> Combinations:
-    return Combinations(numbers, at, repeated(FOREVER, len(at)))
+def _merged(one: Combinations, other: Combinations, order: np.ndarray, at: np.ndarray) -> Combinations:
+    numbers = (np.concatenate(both)[order] for both in zip(one.bound, other.bound, strict=True))
+    return Combinations(tuple(numbers), at)
 
 
 def _joined(parts: Sequence[Combinations]) -> Combinations:
@@ -76,5 +70,4 @@ def _joined(parts: Sequence[Combinations]) -> Combinations:
     if len(parts) == 1:
         return parts[0]
     numbers = tuple(map(np.concatenate, zip(*(part.bound for part in parts), strict=True)))
-    begin, until = (np.concatenate([getattr(part, name) for part in parts]) for name in ("begin", "until"))
-    return Combinations(numbers, begin, until)
+    return Combinations(numbers, np.concatenate([part.at for part in parts]))

@@ -6,7 +6,7 @@ given back, and lie idle there while this one takes more.
 
 from __future__ import annotations
 
-__all__ = ["Task", "done", "gathered"]
+__all__ = ["MANY", "Task", "done", "gathered"]
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,8 @@ from sash.engine.fixed_width import as_column, moving_dtype, values_of
 from sash.engine.kernels.gathering import gather
 from sash.engine.parallel import in_parallel
 
-_MANY = 8_192
+MANY = 8_192
 """From this many rows on, gathering them is worth a second thread."""
-_SLOWER = 3
-"""About how many times longer a column takes whose memory could not be set aside."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Task:
 
     run: Callable[[], pa.Array]
     set_aside: bool
-    """Whether its memory is set aside already, so that another thread may fill it."""
+    """Whether its memory is set aside already, so that another thread may fill it; else it runs first."""
 
 
 def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:
@@ -47,13 +45,12 @@ def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:
 
 def done(tasks: Sequence[Task], rows: int) -> list[pa.Array]:
     """The columns that the tasks make, of so many rows each."""
-    here = [i for i, task in enumerate(tasks) if not task.set_aside]
+    first = {i: task.run() for i, task in enumerate(tasks) if not task.set_aside}
     movable = [i for i, task in enumerate(tasks) if task.set_aside]
-    elsewhere = movable[: (len(movable) + _SLOWER * len(here)) // 2]
-    here += movable[len(elsewhere) :]
-    parts = [lambda some=some: [tasks[i].run() for i in some] for some in (elsewhere, here)]
-    made = in_parallel(parts, worthwhile=bool(elsewhere) and rows > _MANY)
-    columns = dict(zip(elsewhere + here, made[0] + made[1], strict=True))
+    halves = movable[: len(movable) // 2], movable[len(movable) // 2 :]
+    parts = [lambda some=some: [tasks[i].run() for i in some] for some in halves]
+    made = in_parallel(parts, worthwhile=len(movable) > 1 and rows > MANY)
+    columns = first | dict(zip(movable, made[0] + made[1], strict=True))
     return [columns[i] for i in range(len(tasks))]
 
 

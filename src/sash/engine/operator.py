@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["Ends", "Operator", "Saved", "in_order"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -37,10 +37,17 @@ class Operator:
 
     types: tuple[pa.DataType, ...]
     """The types of the columns it gives."""
+    ends_are_read: bool = field(default=True, init=False)
+    """Whether anyone looks at when the rows that it gives end; if not, they need not be right."""
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         """Take what is certain up to the frontier, give all changes up to it."""
         raise NotImplementedError  # every operator answers
+
+    @property
+    def reads_ends(self) -> bool:
+        """Whether it matters to it when the rows that it is given end."""
+        return True
 
     @property
     def stride_rows(self) -> int:

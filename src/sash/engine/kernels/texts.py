@@ -22,6 +22,7 @@ from sash.engine.kernels.compiler import (
 )
 
 _BY_ROW = (reads_i32, reads_i64)
+_SHORT = 16
 
 
 @inlined
@@ -74,7 +75,12 @@ def copy_texts(
         place = (first if row == origin else _stop(stops, base, row - 1)) - byte_base
         if place >= size:
             place -= size
-        start, stop = offsets[i], offsets[i + 1]
+        start, stop = np.int64(offsets[i]), np.int64(offsets[i + 1])
+        if stop - start <= _SHORT and place + _SHORT <= size and start + _SHORT <= len(out):
+            # A number of bytes known beforehand is one move; what is too much the next text writes over.
+            for k in range(_SHORT):
+                out[start + k] = ring[place + k]
+            continue
         before_the_turn = min(stop, start + size - place)
         for k in range(start, before_the_turn):
             out[k] = ring[place + k - start]

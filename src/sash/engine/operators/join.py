@@ -33,7 +33,7 @@ from sash.plan.nodes import Equality
 
 _WORTHWHILE = 4_096
 """From this many rows on, a second thread is worth waking."""
-_STRIDE_ROWS = 16_384
+_STRIDE_ROWS = 24_576
 """A row may make many results, and what is found of them waits until all of a stride's are."""
 
 
@@ -145,7 +145,7 @@ class MultiJoin(Operator):
     ) -> Callable[[], list[Combinations]]:
         """The search for what new rows of input i match: rows that live when they begin."""
         numbers = np.arange(first, first + len(changes), dtype=np.int32)
-        start = self._alone(i, numbers, changes.begin, changes.until)
+        start = self._alone(i, numbers, changes.begin)
         asking = self._asking(i, changes, keys)
         # Of what begins at the same instant, only the rows of earlier inputs have begun.
         begun = [0 if j < i else -1 for j in range(len(self._kept))]
@@ -154,16 +154,15 @@ class MultiJoin(Operator):
 
     def _ending_term(self, i: int, ends: np.ndarray, rows: np.ndarray) -> Callable[[], list[Combinations]]:
         """The search for what ends with rows of input i: what lives a tick before."""
-        start = self._alone(i, rows, ends - 1, ends)
+        start = self._alone(i, rows, ends - 1)
         begun = [0] * len(self._kept)
         # Of what ends at the same instant, only the rows of earlier inputs are there still.
         ended = [0 if j < i else 1 for j in range(len(self._kept))]
         return lambda: list(self._extend(start, self._routes[i], begun, ended, Faults()))
 
-    def _alone(self, i: int, rows: np.ndarray, begin: np.ndarray, until: np.ndarray) -> Combinations:
-        """Rows of input i, not combined with others yet."""
-        numbers = tuple(rows if j == i else None for j in range(len(self._kept)))
-        return Combinations(numbers, begin, until)
+    def _alone(self, i: int, rows: np.ndarray, at: np.ndarray) -> Combinations:
+        """Rows of input i at some instants, not combined with others yet."""
+        return Combinations(tuple(rows if j == i else None for j in range(len(self._kept))), at)
 
     def _matchable(self, i: int, changes: Changes) -> Changes:
         """Without the rows that have a NULL where another input must be equal."""
@@ -203,11 +202,11 @@ class MultiJoin(Operator):
         faults: Faults,
         asking: Asking | None = None,
     ) -> Iterator[Combinations]:
-        """Follow a route, input by input, in pieces of bounded size: who lives at the beginnings of `start`?
+        """Follow a route, input by input, in pieces of bounded size: who lives at the instants of `start`?
 
         `begun` and `ended` say by how much each input's rows must have begun and not ended then.
         """
-        if not len(start.begin):
+        if not len(start.at):
             return
         if not route:
             yield self._passing(start, faults)
@@ -216,10 +215,10 @@ class MultiJoin(Operator):
         if asking is None:
             asking = self._asking_again(start, key, faults)
         kept, sharp = self._kept[key.input], {"begun": begun[key.input], "ended": ended[key.input]}
-        for pairs in kept.matches(asking, start.begin, start.until, which, **sharp):
+        for pairs in kept.matches(asking, start.at, which, **sharp):
             numbers = [None if known is None else known[pairs.probes] for known in start.numbers]
             numbers[key.input] = pairs.rows
-            grown = Combinations(tuple(numbers), start.begin[pairs.probes], pairs.until)
+            grown = Combinations(tuple(numbers), start.at[pairs.probes])
             yield from self._extend(grown, route[1:], begun, ended, faults)
 
     def _asking_again(self, start: Combinations, key: _Key, faults: Faults) -> Asking:
@@ -229,14 +228,14 @@ class MultiJoin(Operator):
             if numbers is not None and own is not None:
                 return self._kept[i].keys_of(numbers, own)
         values = [self._given(start, i, expression, faults) for i, expression in key.given]
-        return Asking.of(_words(values, key.null_safe, len(start.begin)))
+        return Asking.of(_words(values, key.null_safe, len(start.at)))
 
     def _given(self, start: Combinations, i: int, expression: Expression, faults: Faults) -> pa.Array:
         """A key's value for each combination so far."""
         numbers = start.numbers[i]
         assert numbers is not None
         columns = self._spread(i, self._kept[i].payload.take(numbers))
-        return evaluate(expression, columns, len(start.begin), faults)
+        return evaluate(expression, columns, len(start.at), faults)
 
     def _spread(self, i: int, kept: Sequence[pa.Array]) -> list[pa.Array]:
         """Kept columns at their own positions; what was not kept is never read."""
@@ -250,7 +249,7 @@ class MultiJoin(Operator):
         if self.residual is None:
             return found
         columns = self._columns(found, columns_of(self.residual))
-        passed = evaluate(self.residual, columns, len(found.begin), faults)
+        passed = evaluate(self.residual, columns, len(found.at), faults)
         return found.take(np.flatnonzero(pc.fill_null(passed, False).to_numpy(zero_copy_only=False)))
 
     def _columns(self, found: Combinations, read: frozenset[int]) -> list[pa.Array]:
@@ -262,7 +261,7 @@ class MultiJoin(Operator):
             for k, column in enumerate(self._payload[i]):
                 if offset + column in read:
                     tasks[offset + column] = payload.taking(k, numbers)
-        for position, column in zip(tasks, done(list(tasks.values()), len(found.begin)), strict=True):
+        for position, column in zip(tasks, done(list(tasks.values()), len(found.at)), strict=True):
             columns[position] = column
         return columns
 
@@ -274,13 +273,13 @@ class MultiJoin(Operator):
             return Changes.empty(self.types)
         columns = self._computed(whole)
         weights = self._weights(whole)
-        return Changes(columns, whole.begin, self._ends(whole), weights if signs is None else weights * signs)
+        return Changes(columns, whole.at, self._ends(whole), weights if signs is None else weights * signs)
 
     def _computed(self, found: Combinations) -> tuple[pa.Array, ...]:
         """The outputs for each combination."""
         read = frozenset().union(*map(columns_of, self.outputs)) if self.outputs else frozenset()
         columns = self._columns(found, read)
-        return tuple(evaluate(e, columns, len(found.begin), self.faults) for e in self.outputs)
+        return tuple(evaluate(e, columns, len(found.at), self.faults) for e in self.outputs)
 
     @property
     def stride_rows(self) -> int:
@@ -296,26 +295,25 @@ class MultiJoin(Operator):
 
     def contents(self, frontier: Instant) -> Changes:
         rows = self._kept[0].alive(frontier)
-        start = self._alone(0, rows, np.full(len(rows), frontier), repeated(FOREVER, len(rows)))
+        start = self._alone(0, rows, np.full(len(rows), frontier))
         now = [0] * len(self._kept)
         live = in_time_order([list(self._extend(start, self._routes[0], now, now, Faults()))])
         if live is None:
             return Changes.empty(self.types)
-        return Changes(self._computed(live), live.begin, live.until, self._weights(live))
+        return Changes(self._computed(live), live.at, self._ends(live), self._weights(live))
 
     def _ends(self, found: Combinations) -> np.ndarray:
-        """Until when results live: INTERNAL inputs do not end them."""
-        if not any(self.internal):
-            return found.until
-        ends = np.full(len(found.begin), FOREVER)
-        for i, inside in enumerate(self.internal):
-            numbers = found.numbers[i]
-            if not inside and numbers is not None:
-                ends = np.minimum(ends, self._kept[i].untils(numbers))
+        """Until when results live: INTERNAL inputs do not end them, and none is foreseen if this closes."""
+        ends = repeated(FOREVER, len(found.at))
+        if self.closes or not self.ends_are_read:
+            return ends
+        for kept, numbers, inside in zip(self._kept, found.bound, self.internal, strict=True):
+            if not inside:
+                ends = np.minimum(ends, kept.untils(numbers))
         return ends
 
     def _weights(self, found: Combinations) -> np.ndarray:
-        weights = repeated(1, len(found.begin))
+        weights = repeated(1, len(found.at))
         for kept, numbers in zip(self._kept, found.numbers, strict=True):
             if not kept.all_ones and numbers is not None:
                 weights = weights * kept.weights(numbers)

@@ -105,7 +105,7 @@ class TableLookup(Operator):
             asking = np.flatnonzero(~nulls)
             keys = [key.take(pa.array(asking)) for key in keys]
         at = self._timestamps(rows)[asking]
-        pieces = list(self._versions.matches(Asking.of(value_words(keys, len(asking))), at, at + 1))
+        pieces = list(self._versions.matches(Asking.of(value_words(keys, len(asking))), at))
         probes = (
             np.concatenate([asking[piece.probes] for piece in pieces]) if pieces else np.empty(0, np.int64)
         )

@@ -73,6 +73,10 @@ class Arrivals(Operator):
     def __post_init__(self) -> None:
         self._differences = Differences(self.types, True) if self.nets else None
 
+    @property
+    def reads_ends(self) -> bool:
+        return self.nets
+
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         self._frontier = frontier
         (changes,) = inputs

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sash.engine.encoding import hashes_of
-from sash.engine.kernels.chains import link, probe
+from sash.engine.kernels.chains import AT_ONCE, link, probe
 from sash.engine.state.room import room
 from sash.engine.state.round_array import RoundArray
 
@@ -40,11 +40,10 @@ class Asking:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Matches in order of the asking rows: the positions of these, numbers of kept rows, common ends."""
+    """Matches in order of the asking rows: the positions of these and the numbers of kept rows."""
 
     probes: np.ndarray
     rows: np.ndarray
-    until: np.ndarray
 
     def __len__(self) -> int:
         return len(self.probes)
@@ -56,10 +55,9 @@ class Chains:
     >>> chains = Chains(1)
     >>> chains.add(Asking.of(np.array([[7], [8], [7]])))
     >>> lives = np.array([1, 2, 3]), np.array([10])
-    >>> some = Asking.of(np.array([[7], [9]])), np.array([4, 4]), np.array([9, 9])
-    >>> pairs = next(chains.matches(*some, *lives, 0, 0))
-    >>> pairs.probes.tolist(), pairs.rows.tolist(), pairs.until.tolist()
-    ([0, 0], [2, 0], [9, 9])
+    >>> pairs = next(chains.matches(Asking.of(np.array([[7], [9]])), np.array([4, 4]), *lives, 0, 0))
+    >>> pairs.probes.tolist(), pairs.rows.tolist()
+    ([0, 0], [2, 0])
     """
 
     def __init__(self, width: int) -> None:
@@ -102,7 +100,6 @@ class Chains:
         self,
         asking: Asking,
         instants: np.ndarray,
-        untils: np.ndarray,
         kept_begins: np.ndarray,
         kept_spans: np.ndarray,
         begun: int,
@@ -114,13 +111,13 @@ class Chains:
         Kept begins and spans lie as the rows do here, or one span is that of all.
         """
         cursor = np.array([0, -1])
-        pairs = min(_PAIRS_AT_ONCE, 1024 + 2 * len(asking))
+        pairs = min(_PAIRS_AT_ONCE, AT_ONCE + 2 * len(asking))
         while cursor[0] < len(asking):
-            out = [np.empty(pairs, type_) for type_ in (np.int32, np.int32, np.int64)]
+            out = [np.empty(pairs, np.int32) for _ in range(2)]
             found = probe(
-                asking.hashes, asking.words, instants, untils, begun, ended, cursor,
-                self._bits, self._heads, self._before.buffer, self._words.buffer,
-                kept_begins, kept_spans, self._before.base, self._before.origin, *out,
+                asking.hashes, asking.words, instants, begun, ended, cursor,
+                self._bits, self._heads, self._before.buffer, self._words.buffer, kept_begins, kept_spans,
+                self._before.base, self._before.origin, self._before.end, *out,
             )  # fmt: skip
             if found:
                 yield Pairs(*(part[:found] for part in out))

@@ -35,9 +35,8 @@ class KeyedRows:
     >>> some = Changes((pa.array(["a", "b"]),), np.array([1, 2]), np.array([5, 6]), np.array([1, 1]))
     >>> rows.add(some, [Asking.of(np.array([[7], [8]]))])
     0
-    >>> asking = Asking.of(np.array([[8]])), np.array([4]), np.array([9])
-    >>> [(pairs.rows.tolist(), pairs.until.tolist()) for pairs in rows.matches(*asking)]
-    [([1], [6])]
+    >>> [pairs.rows.tolist() for pairs in rows.matches(Asking.of(np.array([[8]])), np.array([4]))]
+    [[1]]
     >>> [part.tolist() for part in rows.ending(5)]
     [[5], [0]]
     """
@@ -132,14 +131,7 @@ class KeyedRows:
         return Asking.of(self._chains[key].words_of(rows))
 
     def matches(
-        self,
-        asking: Asking,
-        instants: np.ndarray,
-        untils: np.ndarray,
-        key: int = 0,
-        *,
-        begun: int = 0,
-        ended: int = 0,
+        self, asking: Asking, instants: np.ndarray, key: int = 0, *, begun: int = 0, ended: int = 0
     ) -> Iterator[Pairs]:
         """What lives at asking rows' instants and has their `key`-th key, in pieces of bounded size.
 
@@ -148,7 +140,7 @@ class KeyedRows:
         if not len(self):
             return iter(())
         lives = self._begins.buffer, self._all_spans
-        return self._chains[key].matches(asking, instants, untils, *lives, begun, ended)
+        return self._chains[key].matches(asking, instants, *lives, begun, ended)
 
     @property
     def _all_spans(self) -> np.ndarray:

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.engine.fixed_width import valid_marks
-from sash.engine.gathering import Task
+from sash.engine.gathering import MANY, Task
 from sash.engine.kernels.texts import copy_texts, measure_texts
+from sash.engine.parallel import in_parallel
 from sash.engine.state.round_array import RoundArray
 
 _MOST = 2**31 - 1
@@ -65,13 +66,18 @@ class TextRing:
         return Task(partial(self._take, rows), set_aside=False)
 
     def _take(self, rows: np.ndarray) -> pa.Array:
-        where = self._stops.buffer, self._stops.base, self._stops.origin, self._bytes.origin, rows
+        where = self._stops.buffer, self._stops.base, self._stops.origin, self._bytes.origin
         offsets = np.empty(len(rows) + 1, np.int32)
-        total = measure_texts(*where, offsets)
+        total = measure_texts(*where, rows, offsets)
         if total > _MOST:
             raise pa.ArrowCapacityError(f"{total} bytes of text in one column of one step")
-        texts = np.empty(total, np.uint8)
-        copy_texts(*where, offsets, self._bytes.buffer, self._bytes.base, texts)
+        texts, half = np.empty(total, np.uint8), len(rows) // 2
+        from_ring = self._bytes.buffer, self._bytes.base
+        halves = [
+            lambda: copy_texts(*where, rows[:half], offsets, *from_ring, texts[: offsets[half]]),
+            lambda: copy_texts(*where, rows[half:], offsets[half:], *from_ring, texts),
+        ]
+        in_parallel(halves, worthwhile=len(rows) > MANY)
         valid = None if self._valid is None else self._valid.take(rows)
         marks = None if valid is None or valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
         return pa.Array.from_buffers(
