@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sash.engine.gathering import picked
 from sash.engine.kernels.ordering import merge_order
 
 
@@ -26,8 +27,8 @@ class Combinations:
 
     def take(self, positions: np.ndarray) -> Combinations:
         """Those at the given positions."""
-        numbers = tuple(None if n is None else n[positions] for n in self.numbers)
-        return Combinations(numbers, self.at[positions])
+        numbers = tuple(None if n is None else picked(n, positions) for n in self.numbers)
+        return Combinations(numbers, picked(self.at, positions))
 
 
 def in_time_order(found: Sequence[Sequence[Combinations]]) -> Combinations | None:
@@ -61,7 +62,7 @@ def with_signs(
 
 
 def _merged(one: Combinations, other: Combinations, order: np.ndarray, at: np.ndarray) -> Combinations:
-    numbers = (np.concatenate(both)[order] for both in zip(one.bound, other.bound, strict=True))
+    numbers = (picked(np.concatenate(both), order) for both in zip(one.bound, other.bound, strict=True))
     return Combinations(tuple(numbers), at)
 
 

@@ -6,7 +6,7 @@ given back, and lie idle there while this one takes more.
 
 from __future__ import annotations
 
-__all__ = ["MANY", "Task", "done", "gathered"]
+__all__ = ["MANY", "Task", "done", "gathered", "picked"]
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +31,18 @@ class Task:
     run: Callable[[], pa.Array]
     set_aside: bool
     """Whether its memory is set aside already, so that another thread may fill it; else it runs first."""
+
+
+def picked(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The numbers at the given places: as indexing does, without making the places 64 bits wide.
+
+    >>> picked(np.array([5, 6, 7]), np.array([2, 0], np.int32)).tolist()
+    [7, 5]
+    """
+    out = np.empty(len(places), values.dtype)
+    moved_as = np.dtype(f"u{values.itemsize}")
+    gather(values.view(moved_as), 0, places, out.view(moved_as))
+    return out
 
 
 def gathered(columns: Sequence[pa.Array], rows: np.ndarray) -> list[pa.Array]:

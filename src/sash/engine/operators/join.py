@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.engine.combinations import Combinations, in_time_order, with_signs
-from sash.engine.encoding import any_null, key_words, value_words
+from sash.engine.encoding import any_null, key_words, value_words, word_count
 from sash.engine.expressions import Faults, evaluate
-from sash.engine.gathering import Task, done
+from sash.engine.gathering import Task, done, picked
 from sash.engine.operator import Ends, Operator, Saved
 from sash.engine.parallel import in_parallel
 from sash.engine.state.chains import Asking
@@ -119,7 +119,8 @@ class MultiJoin(Operator):
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         ready = [self._matchable(i, changes) for i, changes in enumerate(inputs)]
         busy = sum(map(len, ready)) > _WORTHWHILE
-        asked = in_parallel([self._keyed(i, new) for i, new in enumerate(ready)], worthwhile=busy)
+        longer = any(word_count(e.type) > 1 for keys in self._keys for key in keys for e in key.own)
+        asked = in_parallel([self._keyed(i, new) for i, new in enumerate(ready)], worthwhile=busy and longer)
         firsts = [self._keep(i, new, keys) for i, (new, keys) in enumerate(zip(ready, asked, strict=True))]
         gone = [kept.ending(frontier) for kept in self._kept] if self.closes else []
         busy = busy or sum(len(rows) for _, rows in gone) > _WORTHWHILE
@@ -216,9 +217,9 @@ class MultiJoin(Operator):
             asking = self._asking_again(start, key, faults)
         kept, sharp = self._kept[key.input], {"begun": begun[key.input], "ended": ended[key.input]}
         for pairs in kept.matches(asking, start.at, which, **sharp):
-            numbers = [None if known is None else known[pairs.probes] for known in start.numbers]
+            numbers = [None if known is None else picked(known, pairs.probes) for known in start.numbers]
             numbers[key.input] = pairs.rows
-            grown = Combinations(tuple(numbers), start.at[pairs.probes])
+            grown = Combinations(tuple(numbers), picked(start.at, pairs.probes))
             yield from self._extend(grown, route[1:], begun, ended, faults)
 
     def _asking_again(self, start: Combinations, key: _Key, faults: Faults) -> Asking:

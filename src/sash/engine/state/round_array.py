@@ -18,7 +18,7 @@ from sash.engine.state.room import room
 _LEAST = 16
 """How many rows a buffer has room for at first."""
 _SMALL = 65_536
-"""A buffer of up to this many rows does not shrink."""
+"""A buffer of up to this many rows grows by half and does not shrink; a larger one grows by an eighth."""
 
 
 class RoundArray:
@@ -64,7 +64,7 @@ class RoundArray:
         """Add so many rows that hold anything; gives the number of the first."""
         need = len(self) + count
         if need > len(self.buffer):
-            self._resize(need + need // 8)
+            self._resize(need + need // (2 if need < _SMALL else 8))
         self.end += count
         return self.end - count
 
