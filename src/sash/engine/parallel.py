@@ -5,7 +5,7 @@ Threads are made when first needed and shared by all circuits of the process.
 
 from __future__ import annotations
 
-__all__ = ["in_parallel"]
+__all__ = ["alone", "in_parallel"]
 
 import os
 import threading
@@ -30,18 +30,20 @@ def in_parallel(parts: Sequence[Callable[[], Result]], *, worthwhile: bool) -> l
     """
     if not worthwhile or len(parts) < 2 or getattr(_here, "shared", False):
         return [part() for part in parts]
-    others = [_pool().submit(_alone, part) for part in parts[:-1]]
-    done = [_alone(parts[-1])]
+    others = [_pool().submit(alone, part) for part in parts[:-1]]
+    done = [alone(parts[-1])]
     for part, other in zip(parts[-2::-1], reversed(others), strict=True):
-        done.append(_alone(part) if other.cancel() else other.result())
+        done.append(alone(part) if other.cancel() else other.result())
     return done[::-1]
 
 
 _here = threading.local()
 
 
-def _alone(part: Callable[[], Result]) -> Result:
-    """Run a part that must not share out its own work: a thread that waits for itself never ends."""
+def alone(part: Callable[[], Result]) -> Result:
+    """Run a part that must not share out its own work: within another part, where a thread that waits for
+    itself never ends, or where all cores have work anyway.
+    """
     _here.shared = True
     try:
         return part()

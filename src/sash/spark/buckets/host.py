@@ -21,14 +21,17 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from sash.engine.parallel import alone
 from sash.errors import SashError
 from sash.spark.buckets.keeper import Keeper
 
 _SIZES = struct.Struct("<IQ")
+_CORES = os.cpu_count() or 1
 _SILENCE = 900.0
 """Seconds after which a query that asks for nothing is forgotten."""
 _LOOK = 2.0
@@ -119,7 +122,8 @@ class _Host:
                 return None
             keeper.used = time.monotonic()
             self._forget(keeper, task.run)
-        return keeper.step(task, buffers)
+        step = partial(keeper.step, task, buffers)
+        return alone(step) if keeper.hosts >= _CORES else step()  # other hosts have the other cores
 
     def _forget(self, current: Keeper, run: str) -> None:
         """Leave nothing behind of queries that were started again, or have long been silent.

@@ -65,7 +65,7 @@ class Keeper:
         self._pipeline = pipeline
         self._kept: dict[tuple[str, int, int], _Kept] = {}
         self._lock = threading.Lock()
-        self.checkpoint = pipeline.checkpoint
+        self.checkpoint, self.hosts = pipeline.checkpoint, pipeline.hosts
         self.used = monotonic()
         """When it was last asked for anything."""
         self.rebuilt = 0
