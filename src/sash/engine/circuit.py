@@ -167,8 +167,11 @@ class Circuit:
         Where many rows come or go, that is done in several strides: what is at work then fits the
         caches, and what is made on the way does not outweigh the windows.
         """
-        for stride, some in _strides(frontier, inputs, self._most_ends(frontier), self._stride_rows):
-            self._stride(stride, some)
+        for parts in inputs.values():
+            parts[:] = filter(len, parts)
+        for cut in [*_cuts(frontier, inputs, self._most_ends(frontier), self._stride_rows), frontier]:
+            taken = {name: Changes.concat(_until(cut, parts)) for name, parts in inputs.items() if parts}
+            self._stride(cut, taken)
 
     def _most_ends(self, frontier: Instant) -> np.ndarray:
         """When rows end up to the frontier, as seen by the operator that has most ends to come."""
@@ -222,21 +225,17 @@ class Circuit:
                 place.operator.load(under(str(i), saved))
 
 
-def _strides(
-    frontier: Instant, inputs: dict[str, list[Changes]], ends: np.ndarray, most: int
-) -> Iterator[tuple[Instant, dict[str, Changes]]]:
-    """Cut a step at instants that split its largest input, or its ends, into pieces of about `most` rows."""
-    for parts in inputs.values():
-        parts[:] = filter(len, parts)
+def _cuts(
+    frontier: Instant, inputs: Mapping[str, Sequence[Changes]], ends: np.ndarray, most: int
+) -> list[Instant]:
+    """Instants that split a step's largest input, or its ends, into pieces of about `most` rows."""
     total = sum(sum(map(len, parts)) for parts in inputs.values())
-    cuts: set[Instant] = set()
     pieces = round(max(total, len(ends)) / most)
-    if pieces > 1:
-        by_ends = len(ends) > total
-        largest = [np.sort(ends)] if by_ends else max(_begins(inputs), key=lambda some: sum(map(len, some)))
-        cuts = {cut for cut in _quantiles(largest, pieces) if cut < frontier}
-    for cut in [*sorted(cuts), frontier]:
-        yield cut, {name: Changes.concat(_until(cut, parts)) for name, parts in inputs.items() if parts}
+    if pieces < 2:
+        return []
+    by_ends = len(ends) > total
+    largest = [np.sort(ends)] if by_ends else max(_begins(inputs), key=lambda some: sum(map(len, some)))
+    return sorted({cut for cut in _quantiles(largest, pieces) if cut < frontier})
 
 
 def _begins(inputs: Mapping[str, Sequence[Changes]]) -> list[list[np.ndarray]]:

@@ -33,7 +33,7 @@ from sash.plan.nodes import Equality
 
 _WORTHWHILE = 4_096
 """From this many rows on, a second thread is worth waking."""
-_STRIDE_ROWS = 24_576
+_STRIDE_ROWS = 32_768
 """A row may make many results, and what is found of them waits until all of a stride's are."""
 
 
@@ -119,8 +119,8 @@ class MultiJoin(Operator):
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         ready = [self._matchable(i, changes) for i, changes in enumerate(inputs)]
         busy = sum(map(len, ready)) > _WORTHWHILE
-        longer = any(word_count(e.type) > 1 for keys in self._keys for key in keys for e in key.own)
-        asked = in_parallel([self._keyed(i, new) for i, new in enumerate(ready)], worthwhile=busy and longer)
+        keying = [self._keyed(i, new) for i, new in enumerate(ready)]
+        asked = in_parallel(keying, worthwhile=busy and self._longer_keys)
         firsts = [self._keep(i, new, keys) for i, (new, keys) in enumerate(zip(ready, asked, strict=True))]
         gone = [kept.ending(frontier) for kept in self._kept] if self.closes else []
         busy = busy or sum(len(rows) for _, rows in gone) > _WORTHWHILE
@@ -131,6 +131,11 @@ class MultiJoin(Operator):
         for rows in self._kept:
             rows.expire(frontier)
         return result
+
+    @property
+    def _longer_keys(self) -> bool:
+        """Whether words must be made of keys: of texts, say."""
+        return any(word_count(e.type) > 1 for keys in self._keys for key in keys for e in key.own)
 
     def _keyed(self, i: int, changes: Changes) -> Callable[[], list[Asking]]:
         """How to get the keys by which new rows of input i are kept."""
@@ -284,7 +289,9 @@ class MultiJoin(Operator):
 
     @property
     def stride_rows(self) -> int:
-        return _STRIDE_ROWS // 2 if self.closes else _STRIDE_ROWS  # every result ends, too
+        if self.closes:
+            return _STRIDE_ROWS * 3 // 8  # every result ends, too
+        return _STRIDE_ROWS * 3 // 4 if self._longer_keys else _STRIDE_ROWS
 
     @property
     def ends(self) -> tuple[Ends, ...]:
