@@ -21,7 +21,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = "src/sash/engine"
-TESTS = ("tests/engine/test_rows.py", "tests/test_fixtures.py", "tests/test_random_queries.py")
+TESTS = (
+    "tests/engine/test_rows.py",
+    "tests/engine/test_chains.py",
+    "tests/test_fixtures.py",
+    "tests/test_random_queries.py",
+)
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,8 @@ MISTAKES = (
     Mistake(
         "a chain that is left before its last row",
         f"{ENGINE}/kernels/chains.py",
-        "        while row >= origin:",
-        "        while row > origin:",
+        "            left += further >= firsts[ask]",
+        "            left += further > firsts[ask]",
     ),
     Mistake(
         "a text that goes on at the wrong place where the ring begins anew",
