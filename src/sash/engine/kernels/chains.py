@@ -50,13 +50,14 @@ def link(hashes: np.ndarray, first: int, base: int, bits: int, heads: np.ndarray
             place = 0
 
 
-@kernel(int64(reads_i64, int64, int64, int64, int64))
-def _first_after(begins: np.ndarray, base: int, origin: int, end: int, instant: int) -> int:
-    """The first row from `origin` up to `end`, in order of beginnings, that begins after the instant."""
+@kernel(int64(reads_i64, int64, int64, int64, int64, int64))
+def _first_after(begins: np.ndarray, span: int, base: int, origin: int, end: int, instant: int) -> int:
+    """The first row from `origin` up to `end`, in order of beginnings, that begins a span before an instant
+    later than the given one. A span may go round 64 bits; an end never does."""
     low, high = origin, end
     while low < high:
         middle = (low + high) // 2
-        if begins[_placed(middle, base, len(begins))] > instant:
+        if begins[_placed(middle, base, len(begins))] + span > instant:
             high = middle
         else:
             low = middle + 1
@@ -177,8 +178,8 @@ def probe(
             for k in range(some):
                 latest, least = instants[at + k] + begun, instants[at + k] + ended
                 if k == 0 or instants[at + k] < instants[at + k - 1]:
-                    firsts[k] = _first_after(kept_begins, base, origin, end, least - span)
-                    stops[k] = _first_after(kept_begins, base, origin, end, latest)
+                    firsts[k] = _first_after(kept_begins, span, base, origin, end, least)
+                    stops[k] = _first_after(kept_begins, 0, base, origin, end, latest)
                     continue
                 first, stop = firsts[k - 1], stops[k - 1]
                 while first < end and kept_begins[_placed(first, base, size)] + span <= least:
