@@ -36,6 +36,8 @@ def aggregate(call: AggregateCall, rows: Sequence[Row]) -> object:
         return None
     if call.function in ("min", "max"):
         return (min if call.function == "min" else max)(values, key=order_key)
+    if call.function.endswith("_samp") and len(values) == 1:
+        return None  # also of a NaN: one row says nothing of how far rows lie apart
     if isinstance(values[0], float) and not all(map(math.isfinite, values)):
         return _of_the_infinite(call.function, values)
     total = sum(map(Fraction, values), Fraction(0))
@@ -54,11 +56,9 @@ def _of_the_infinite(function: str, values: Sequence[float]) -> float:
     return signs.pop()
 
 
-def _spread(function: str, values: Sequence[Any], total: Fraction) -> float | None:
+def _spread(function: str, values: Sequence[Any], total: Fraction) -> float:
     count = len(values)
     freedom = count - 1 if function.endswith("_samp") else count
-    if freedom == 0:
-        return None
     mean = total / count
     variance = sum(((Fraction(value) - mean) ** 2 for value in values), Fraction(0)) / freedom
     return math.sqrt(variance) if function.startswith("stddev") else float(variance)
