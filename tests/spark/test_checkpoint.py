@@ -189,7 +189,7 @@ def test_two_runs_on_one_checkpoint(tmp_path: Path) -> None:
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
     script = (
         "import sys, time; from sash.spark.checkpoints.locking import Lock; from pathlib import Path\n"
-        f"lock = Lock(Path({str(tmp_path)!r}) / 'lock', Path('here'))\n"
+        f"lock = Lock(Path({str(tmp_path)!r}) / 'lock', 'checkpoint', Path('here'))\n"
         "print('held', flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
@@ -198,14 +198,14 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
         assert process.stdout.readline() == b"held\n"
         from sash.spark.checkpoints.locking import Lock
 
-        error = refused("SASH-SPARK-061", lambda: Lock(tmp_path / "lock", tmp_path))
+        error = refused("SASH-SPARK-061", lambda: Lock(tmp_path / "lock", "checkpoint", tmp_path))
         assert str(process.pid) in error.message
     finally:
         process.kill()
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
-    Lock(tmp_path / "lock", tmp_path).release()
+    Lock(tmp_path / "lock", "checkpoint", tmp_path).release()
 
 
 def spark_logs(path: Path, offsets: int, commits: int) -> None:

@@ -233,7 +233,9 @@ def test_whoever_has_listed_or_opened_a_snapshot_reads_what_was_there_then(bench
 def test_old_versions_of_a_snapshot_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sash.spark.sinks.answer_files._SECONDS", -1.0)
     table = pa.table({"a": [1]})
-    AnswerFiles(tmp_path, "old").put(0, table)
+    old = AnswerFiles(tmp_path, "old")
+    old.put(0, table)
+    old.close()
     files = AnswerFiles(tmp_path, "id")
     for number in range(10):
         files.put(number, None if number % 3 else table)
@@ -279,6 +281,19 @@ def test_a_new_checkpoint_starts_a_snapshot_anew_and_another_place_is_refused(be
     refused("SASH-SPARK-068", lambda: bench.run(part("snapshot", bench.folder / "elsewhere")))
     bench.run(part("snapshot", path))
     assert answer(path) == ANSWERS[2]  # while its versions are there, the first one can go on
+
+
+def test_two_runs_cannot_fill_one_snapshot_at_a_time(spark: Any, tmp_path: Path) -> None:
+    bench = Bench(spark, tmp_path, BOTH)
+    bench.add([("one", "a", 1, 1, 1), ("two", "b", 2, 1, 1)])
+    held = AnswerFiles(tmp_path / "out" / "two", "another")
+    both = part("snapshot", tmp_path / "out", one=planned(), two=planned())
+    error = refused("SASH-SPARK-061", lambda: bench.run(both))
+    assert f"The snapshot '{tmp_path}/out/two' is in use by process {os.getpid()}" in str(error)
+    held.close()
+    AnswerFiles(tmp_path / "out" / "one", "another").close()  # what was refused holds nothing
+    bench.run(part("snapshot", tmp_path / "out", one=planned(), two=planned()))
+    assert answer(tmp_path / "out" / "one") == [("a", 1)]
 
 
 def test_a_snapshot_keeps_time_as_spark_knows_it(spark: Any, tmp_path: Path) -> None:

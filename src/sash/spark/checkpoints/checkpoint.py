@@ -39,7 +39,7 @@ class Checkpoint:
         self.sash = self.path / "sash"
         try:
             self.sash.mkdir(parents=True, exist_ok=True)
-            self._lock = Lock(self.sash / "lock", self.path)
+            self._lock = Lock(self.sash / "lock", "checkpoint", self.path)
         except OSError as error:
             raise _unwritable(self.path, error) from error
         try:

@@ -17,7 +17,8 @@ from sash.errors import SashError
 class Lock:
     """Held from the start; `release()` gives it back. On file systems without locks it holds nothing."""
 
-    def __init__(self, file: Path, of: Path) -> None:
+    def __init__(self, file: Path, what: str, folder: Path) -> None:
+        """`what` the folder is, for the message to whoever comes second."""
         self._handle: int | None = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -26,8 +27,8 @@ class Lock:
             self.release()
             raise SashError(
                 "SASH-SPARK-061",
-                f"The checkpoint '{of}' is in use{holder}.",
-                remedy="Stop that run first, or give this one a checkpoint of its own.",
+                f"The {what} '{folder}' is in use{holder}.",
+                remedy=f"Stop that run first, or give this one a {what} of its own.",
             ) from None
         except OSError:
             return

@@ -5,6 +5,7 @@
 | `answer.parquet` | everyone else: who opens it reads what it was then (`successive_parquet`) |
 | `_spark_metadata/0` | Spark, which lists first and opens later: its own file sink's log, naming a version |
 | `_answer=<checkpoint>-<batch>.parquet` | the versions: for Spark, and for a batch that comes again |
+| `_spark_metadata/.lock` | whoever would fill the folder at the same time |
 
 Everything is put in place by a rename. A version stays while a batch may start from it, and for as
 long as a reader who has just listed it may take to open it.
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 
 from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
+from sash.spark.checkpoints.locking import Lock
 from sash.spark.failpoints import failpoint
 from sash.spark.sinks.successive_parquet import write_successor
 
@@ -43,8 +45,13 @@ class AnswerFiles:
         self._log, self._newest = folder / "_spark_metadata", folder / "answer.parquet"
         try:
             self._log.mkdir(parents=True, exist_ok=True)
+            self._lock = Lock(self._log / ".lock", "snapshot", folder)
         except OSError as error:
             raise _unwritable(folder, error) from error
+
+    def close(self) -> None:
+        """Let another run fill the folder."""
+        self._lock.release()
 
     def before(self, number: int) -> pa.Table | None:
         """The answer that a batch starts from; None for the first."""

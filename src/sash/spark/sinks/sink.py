@@ -71,7 +71,7 @@ class Sink(ABC):
         """Take the changes of a batch; one that was taken before must not be doubled."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to do
-        """The run is over."""
+        """The run is over, or could not be started; `open` may not have come to its end."""
 
 
 def lacks_option(sink: str, option: str) -> SashError:

@@ -60,6 +60,10 @@ class SnapshotSink(Sink):
             folder = self._path if len(part.queries) == 1 else self._path / _as_folder(name)
             self._answers[name] = (AnswerFiles(folder, run.id), query.schema)
 
+    def close(self) -> None:
+        for files, _ in self._answers.values():
+            files.close()
+
     def write(self, batch: DataFrame, number: int) -> None:
         rows = batch.toArrow()
         for name, (files, schema) in self._answers.items():

@@ -35,9 +35,14 @@ def start(frame: DataFrame, parts: Sequence[Part], run: Run) -> StreamingQuery:
     if len(parts) == 1 and isinstance(only, SparkSink):
         only.check_place(run)
         return only.directed(writer).start()
-    for part in parts:
-        part.sink.open(part, run)
-    return _each_batch(writer, parts, several="query" in frame.columns)
+    try:
+        for part in parts:
+            part.sink.open(part, run)
+        return _each_batch(writer, parts, several="query" in frame.columns)
+    except BaseException:
+        for part in parts:
+            part.sink.close()
+        raise
 
 
 def _each_batch(writer: DataStreamWriter, parts: Sequence[Part], several: bool) -> StreamingQuery:
