@@ -19,11 +19,13 @@ from sash.catalog.clock import EARLIEST, KINDS, Kind, show_instant
 from sash.catalog.columns import Misfit, fit
 from sash.catalog.tables import Columns, History, TableChange, delete, effective_instants, insert, update
 from sash.engine.expressions import Faults, evaluate
-from sash.errors import SashError
+from sash.errors import Place, SashError
 from sash.language.binder import Binder
-from sash.language.expressions import Expression, Field
+from sash.language.definitions import place_of_name
+from sash.language.expressions import Field
 from sash.language.scope import Scope, names_of, suggestion
 from sash.language.statements import Delete, InsertInto, Update
+from sash.language.syntax import place_of
 from sash.language.types import sql_name
 from sash.lifetimes import Instant
 from sash.plan.wording import counted
@@ -79,7 +81,10 @@ def _inserted(statement: InsertInto, history: History, text: str) -> Columns:
     positions = [_position(name, history) for name in named]
     if len(set(positions)) < len(positions):
         raise SashError(
-            "SASH-TABLE-001", "A column is named twice in INSERT.", remedy="Name every column once."
+            "SASH-TABLE-001",
+            "A column is named twice in INSERT.",
+            remedy="Name every column once.",
+            place=place_of_name(named[next(i for i, p in enumerate(positions) if p in positions[:i])]),
         )
     for number, row in enumerate(statement.rows, 1):
         if len(row) != len(positions):
@@ -88,6 +93,7 @@ def _inserted(statement: InsertInto, history: History, text: str) -> Columns:
                 f"Row {number} has {counted(len(row), 'value')} for {counted(len(positions), 'column')} "
                 f"of '{definition.name}'.",
                 remedy=f"Give values for: {', '.join(named)}.",
+                place=_place_of_row(row, text),
             )
     binder = Binder(Scope(()), text, "VALUES")
     columns = []
@@ -96,7 +102,7 @@ def _inserted(statement: InsertInto, history: History, text: str) -> Columns:
             columns.append(pa.nulls(len(statement.rows), field.type))
             continue
         place = positions.index(i)
-        values = [_value(binder.bind(row[place]), field, n) for n, row in enumerate(statement.rows, 1)]
+        values = [_value(binder, row[place], field, n) for n, row in enumerate(statement.rows, 1)]
         columns.append(pa.concat_arrays(values))
     return tuple(columns)
 
@@ -109,7 +115,7 @@ def _updated(statement: Update, history: History, chosen: np.ndarray, text: str)
     for name, expression in statement.assignments:
         i = _position(name, history)
         field = history.definition.fields[i]
-        new[i] = _computed(binder.bind(expression), old, len(chosen), field)
+        new[i] = _computed(binder, expression, old, len(chosen), field)
     return tuple(new)
 
 
@@ -129,22 +135,34 @@ def _binder(history: History, text: str, clause: str) -> Binder:
     return Binder(Scope(names_of(history.definition.name, history.definition.fields)), text, clause)
 
 
-def _value(expression: Expression, field: Field, row: int) -> pa.Array:
+def _value(binder: Binder, written: exp.Expr, field: Field, row: int) -> pa.Array:
     try:
-        return _computed(expression, [], 1, field)
+        return _computed(binder, written, [], 1, field)
     except SashError as error:
-        raise SashError(error.code, f"In row {row}: {error.message}", remedy=error.remedy) from error
+        if not error.code.startswith("SASH-TABLE"):
+            raise  # it says what is wrong with the expression, and where
+        message = f"In row {row}: {error.message}"
+        raise SashError(error.code, message, remedy=error.remedy, place=error.place) from error
 
 
-def _computed(expression: Expression, columns: list[pa.Array], length: int, field: Field) -> pa.Array:
+def _place_of_row(row: tuple[exp.Expression, ...], text: str) -> Place | None:
+    first, last = place_of(row[0], text), place_of(row[-1], text)
+    return None if first is None or last is None else Place(text, first.start, last.end)
+
+
+def _computed(
+    binder: Binder, written: exp.Expr, columns: list[pa.Array], length: int, field: Field
+) -> pa.Array:
     """The values of an expression as a column's type, every one of them computed."""
     faults = Faults()
-    array = evaluate(expression, columns, length, faults)
+    array = evaluate(binder.bind(written), columns, length, faults)
+    place = place_of(written, binder.text)
     if faults.total:
         raise SashError(
             "SASH-TABLE-005",
             f"A value for column '{field.name}' cannot be computed ({', '.join(faults.counts)}).",
             remedy="Leave out such rows by WHERE, or write NULL where it is meant.",
+            place=place,
         )
     fitted = fit(array, field.type)
     if isinstance(fitted, Misfit):
@@ -154,6 +172,7 @@ def _computed(expression: Expression, columns: list[pa.Array], length: int, fiel
             "SASH-TABLE-005",
             f"{what} does not fit column '{field.name}', which is {sql_name(field.type)}.",
             remedy="Give a value of that type, or CAST it.",
+            place=place,
         )
     return fitted
 
@@ -166,4 +185,5 @@ def _position(name: str, history: History) -> int:
         "SASH-TABLE-002",
         f"Table '{history.definition.name}' has no column '{name}'.",
         remedy=suggestion(name, (field.name for field in history.definition.fields)),
+        place=place_of_name(name),
     )

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from sash.errors import SashError
+from sash.errors import Place, SashError
+from sash.language.definitions import place_of_name
 from sash.language.scope import suggestion
 from sash.language.statements import StreamDefinition, TableDefinition, ViewDefinition
 
@@ -67,30 +68,30 @@ class Catalog:
         """Raise if a name has a meaning already."""
         other = self.lookup(name)
         if other is not None:
-            raise taken(_KINDS[type(other)], other.name)
+            raise taken(_KINDS[type(other)], other.name, place_of_name(name))
 
     def stream(self, name: str) -> StreamDefinition:
         """The stream of that name, or the error that says what there is."""
         definition = self._wanted(name, "stream")
         if not isinstance(definition, StreamDefinition):
-            raise self._wrong_kind(definition, "stream")
+            raise self._wrong_kind(name, definition, "stream")
         return definition
 
     def table(self, name: str) -> TableDefinition:
         """The table of that name, or the error that says what there is."""
         definition = self._wanted(name, "table")
         if not isinstance(definition, TableDefinition):
-            raise self._wrong_kind(definition, "table")
+            raise self._wrong_kind(name, definition, "table")
         return definition
 
     def droppable(self, kind: str, name: str) -> Definition:
         """The definition that `DROP kind name` means, if no view needs it."""
         definition = self._wanted(name, kind)
         if _KINDS[type(definition)] != kind:
-            raise self._wrong_kind(definition, kind)
+            raise self._wrong_kind(name, definition, kind)
         for other in self:
             if isinstance(other, ViewDefinition) and definition.name.lower() in names_in(other.query):
-                raise in_use(kind, definition.name, f"view '{other.name}'")
+                raise in_use(kind, definition.name, f"view '{other.name}'", place_of_name(name))
         return definition
 
     def remove(self, definition: Definition) -> None:
@@ -102,30 +103,38 @@ class Catalog:
         if definition is None:
             known = [one.name for one in self if _KINDS[type(one)] == kind]
             raise SashError(
-                "SASH-SESSION-001", f"There is no {kind} '{name}'.", remedy=suggestion(name, known)
+                "SASH-SESSION-001",
+                f"There is no {kind} '{name}'.",
+                remedy=suggestion(name, known),
+                place=place_of_name(name),
             )
         return definition
 
-    def _wrong_kind(self, definition: Definition, kind: str) -> SashError:
+    def _wrong_kind(self, name: str, definition: Definition, kind: str) -> SashError:
         known = [one.name for one in self if _KINDS[type(one)] == kind]
         return SashError(
             "SASH-SESSION-003",
             f"'{definition.name}' is a {_KINDS[type(definition)]}, not a {kind}.",
             remedy=suggestion(definition.name, known),
+            place=place_of_name(name),
         )
 
 
-def taken(kind: str, name: str) -> SashError:
+def taken(kind: str, name: str, place: Place | None) -> SashError:
     """The error for a name that has a meaning already."""
     return SashError(
         "SASH-SESSION-002",
         f"There is a {kind} '{name}' already.",
         remedy="Choose another name, or drop that one first.",
+        place=place,
     )
 
 
-def in_use(kind: str, name: str, user: str) -> SashError:
+def in_use(kind: str, name: str, user: str, place: Place | None) -> SashError:
     """The error for dropping what something still needs."""
     return SashError(
-        "SASH-SESSION-004", f"The {kind} '{name}' is in use by {user}.", remedy=f"Drop {user} first."
+        "SASH-SESSION-004",
+        f"The {kind} '{name}' is in use by {user}.",
+        remedy=f"Drop {user} first.",
+        place=place,
     )

@@ -253,6 +253,8 @@ class Binder:
                 message, remedy = trouble.message, trouble.remedy
         elif isinstance(trouble, NotAFunctionOfTheRow):
             code = "SASH-BIND-007"
+            if place is None and (found := re.search(rf"\b{trouble.name}\b", self.text, re.IGNORECASE)):
+                place = Place(self.text, *found.span())  # CURRENT_TIMESTAMP, without parentheses
         elif written.isidentifier():  # INSTR, say, is known by another name
             message = re.sub(r"^'\w+' does not", f"'{written.lower()}' does not", message)
         return SashError(code, message, remedy=remedy, place=place or place_of(node, self.text))

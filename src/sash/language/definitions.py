@@ -8,8 +8,8 @@ from __future__ import annotations
 
 __all__ = [
     "CreateSink", "CreateStream", "CreateTable", "CreateView", "Delete", "Drop", "InsertInto",
-    "InsertQuery", "Query", "Statement", "StreamDefinition", "TableDefinition", "Update",
-    "ViewDefinition",
+    "InsertQuery", "Name", "Query", "Statement", "StreamDefinition", "TableDefinition", "Update",
+    "ViewDefinition", "place_of_name",
 ]  # fmt: skip
 
 from dataclasses import dataclass
@@ -18,9 +18,36 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
+from sash.errors import Place
 from sash.language.expressions import Schema
 
 Options = tuple[tuple[str, str], ...]
+
+
+class Name(str):
+    """A name as it stands in a text, so that an error about it can show the place.
+
+    Copied to another process it is the name alone.
+    """
+
+    place: Place
+
+    def __new__(cls, name: str, place: Place) -> Name:
+        self = super().__new__(cls, name)
+        self.place = place
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return str, (str(self),)
+
+
+def place_of_name(name: str) -> Place | None:
+    """Where a name stands in a text; None if it comes from elsewhere.
+
+    >>> place_of_name(Name("packets", Place("DROP STREAM packets", 12, 19))).start, place_of_name("packets")
+    (12, None)
+    """
+    return name.place if isinstance(name, Name) else None
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,13 @@ class UnknownFunction(FunctionError):
 class NotAFunctionOfTheRow(FunctionError):
     """The function's value depends on more than the row: the clock, chance, where it runs."""
 
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"'{name}' is not a function of the row: its value depends on when or where it is asked.",
+            "Use the columns of the row, such as the stream's time column.",
+        )
+
 
 @cache
 def _dictionary() -> Mapping[str, Function]:
@@ -93,10 +100,7 @@ def is_known(name: str) -> bool:
 def stranger(name: str) -> FunctionError:
     key = name.lower()
     if key in NOT_OF_THE_ROW or key == "unix_timestamp":
-        return NotAFunctionOfTheRow(
-            f"'{name}' is not a function of the row: its value depends on when or where it is asked.",
-            "Use the columns of the row, such as the stream's time column.",
-        )
+        return NotAFunctionOfTheRow(name)
     near = difflib.get_close_matches(key, [*function_names(), *AGGREGATES], n=3)
     choices = " or ".join(f"'{one}'" for one in near)
     remedy = f"Did you mean {choices}?" if near else "See docs/language.md for all."

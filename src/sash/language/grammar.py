@@ -26,6 +26,7 @@ from sash.language.definitions import (
     Drop,
     InsertInto,
     InsertQuery,
+    Name,
     Options,
     Query,
     Statement,
@@ -159,7 +160,7 @@ class StatementParser(ColumnsParser):
         )
 
     def _create_stream(self) -> CreateStream:
-        name, fields, key = self._name(), *self._columns()
+        name, fields, key = self._written(), *self._columns()
         if key is not None:
             raise SashError(
                 "SASH-PARSE-007",
@@ -171,14 +172,14 @@ class StatementParser(ColumnsParser):
             end = self._prev.end + 1
             raise SashError(
                 "SASH-PARSE-017",
-                f"CREATE STREAM {name.text} does not say which column is time.",
+                f"CREATE STREAM {name} does not say which column is time.",
                 remedy="Add TIME and the name of a TIMESTAMP or integer column after the columns.",
                 place=place_between(self.sql, self._curr) if self._curr else Place(self.sql, end, end + 1),
             )
         time = self._time_column(fields)
-        definition = StreamDefinition(name.text, fields, time)
+        definition = StreamDefinition(name, fields, time)
         lateness = self._lateness(definition) if self._match_text_seq("LATENESS") else 0
-        return CreateStream(StreamDefinition(name.text, fields, time, lateness, self._options()))
+        return CreateStream(StreamDefinition(name, fields, time, lateness, self._options()))
 
     def _lateness(self, stream: StreamDefinition) -> int:
         amount, index = read_amount(self._tokens, self._index, self.sql, after="LATENESS")
@@ -208,19 +209,19 @@ class StatementParser(ColumnsParser):
         return microseconds(amount.value, amount.unit) if amount.unit else amount.value
 
     def _create_table(self) -> CreateTable:
-        name, fields, key = self._name(), *self._columns()
+        name, fields, key = self._written(), *self._columns()
         retroactive = self._match_text_seq("RETROACTIVE")
         positions = key.positions if key is not None else ()
-        return CreateTable(TableDefinition(name.text, fields, positions, bool(retroactive), self._options()))
+        return CreateTable(TableDefinition(name, fields, positions, bool(retroactive), self._options()))
 
     def _create_view(self) -> CreateView:
-        name = self._name()
+        name = self._written()
         if not self._match(TokenType.ALIAS):
             self.raise_error("Expecting AS")
-        return CreateView(ViewDefinition(name.text, self._query(), self._own_text))
+        return CreateView(ViewDefinition(name, self._query(), self._own_text))
 
     def _create_sink(self) -> CreateSink:
-        return CreateSink(self._name().text, self._options())
+        return CreateSink(self._written(), self._options())
 
     def _drop(self) -> Drop:
         kind = self._curr
@@ -230,7 +231,7 @@ class StatementParser(ColumnsParser):
         self._advance()
         if self._is_condition("EXISTS"):
             self._refuse_condition("IF EXISTS", "Leave it out, and catch SASH-SESSION-001 if need be.")
-        return Drop(kind.text.lower(), self._name().text)
+        return Drop(kind.text.lower(), self._written())
 
     def _options(self) -> Options:
         if not self._match(TokenType.WITH):
@@ -275,15 +276,15 @@ class StatementParser(ColumnsParser):
         if not self._match(TokenType.INTO):
             self.raise_error("Expecting INTO")
         self._match(TokenType.TABLE)
-        name = self._name()
+        name = self._written()
         if self._at_query() and not self._at_column_list():
-            return self._insert_query(name.text)
+            return self._insert_query(name)
         columns = self._names_in_parentheses() if self._match(TokenType.L_PAREN, advance=False) else None
         if not self._match(TokenType.VALUES):
             self.raise_error("Expecting VALUES")
         rows = tuple(self._parse_csv(self._row))
-        names = None if columns is None else tuple(column.text for column in columns)
-        return InsertInto(name.text, names, rows, self._at_instant(), self._own_text)
+        names = None if columns is None else tuple(map(self._as_written, columns))
+        return InsertInto(name, names, rows, self._at_instant(), self._own_text)
 
     def _insert_query(self, sink: str) -> InsertQuery:
         """The rest is the query: its text is what stands there, with all before it blanked."""
@@ -297,6 +298,12 @@ class StatementParser(ColumnsParser):
         ahead = self._tokens[self._index : self._index + 3]
         return ahead[0].text == "(" and [token.text for token in ahead[2:]] in ([","], [")"])
 
+    def _written(self) -> Name:
+        return self._as_written(self._name())
+
+    def _as_written(self, name: Token) -> Name:
+        return Name(name.text, place_between(self.sql, name))
+
     def _row(self) -> tuple[exp.Expression, ...]:
         if not self._match(TokenType.L_PAREN):
             self.raise_error("Expecting (")
@@ -306,25 +313,25 @@ class StatementParser(ColumnsParser):
         return row
 
     def _update(self) -> Update:
-        name = self._name()
+        name = self._written()
         if not self._match(TokenType.SET):
             self.raise_error("Expecting SET")
         assignments = tuple(self._parse_csv(self._assignment))
         where = self._expression() if self._match(TokenType.WHERE) else None
-        return Update(name.text, assignments, where, self._at_instant(), self._own_text)
+        return Update(name, assignments, where, self._at_instant(), self._own_text)
 
     def _assignment(self) -> tuple[str, exp.Expression]:
-        column = self._name()
+        column = self._written()
         if not self._match(TokenType.EQ):
             self.raise_error("Expecting =")
-        return column.text, self._expression()
+        return column, self._expression()
 
     def _delete(self) -> Delete:
         if not self._match(TokenType.FROM):
             self.raise_error("Expecting FROM")
-        name = self._name()
+        name = self._written()
         where = self._expression() if self._match(TokenType.WHERE) else None
-        return Delete(name.text, where, self._at_instant(), self._own_text)
+        return Delete(name, where, self._at_instant(), self._own_text)
 
     def _at_instant(self) -> int | str | None:
         if not self._match_text_seq("AT"):

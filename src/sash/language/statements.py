@@ -12,6 +12,7 @@ __all__ = [
     "ViewDefinition", "parse", "parse_query", "too_deep",
 ]  # fmt: skip
 
+import difflib
 import logging
 import re
 from collections.abc import Iterator
@@ -164,7 +165,26 @@ def _syntax_error(trouble: tuple[int, str] | None, tokens: list[Token], text: st
         sentence = f"Something is missing before {quoted}."
     else:
         sentence = f"{quoted} cannot stand here."
+        for token in tokens[max(index - 1, 0) : index + 2]:
+            if meant := _meant(token):
+                place = place_between(text, token)
+                sentence, remedy = f"'{token.text}' cannot stand here.", f"Did you mean {meant}?"
+                break
     return SashError("SASH-PARSE-001", sentence, remedy=remedy, place=place)
+
+
+_CLAUSES = (
+    "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "JOIN", "INNER",
+    "OUTER", "CROSS", "LEFT", "RIGHT", "FULL", "DISTINCT",
+)  # fmt: skip
+
+
+def _meant(token: Token) -> str | None:
+    """The word of a clause that a name looks like: it was taken for an alias, and then nothing fitted."""
+    if token.token_type != TokenType.VAR:
+        return None
+    near = difflib.get_close_matches(token.text.upper(), _CLAUSES, 1, 0.7)
+    return near[0] if near else None
 
 
 def _tokens(text: str) -> list[Token]:

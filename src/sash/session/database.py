@@ -27,6 +27,7 @@ from sash.catalog.tables import History
 from sash.catalog.waiting import Waiting
 from sash.errors import SashError
 from sash.language import statements as language
+from sash.language.definitions import place_of_name
 from sash.language.statements import StreamDefinition, TableDefinition, ViewDefinition
 from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
 from sash.plan.builder import build
@@ -71,6 +72,13 @@ class Database(OpenDatabase):
 
     def define(self, definition: Definition) -> None:
         """Give a stream, table or view its name, and streams and tables their place."""
+        if isinstance(definition, TableDefinition) and definition.options:
+            raise SashError(
+                "SASH-SESSION-017",
+                f"Table '{definition.name}' would be read from its source, which is on Spark only.",
+                remedy="In-process, leave WITH out and fill it by INSERT INTO ... VALUES.",
+                place=place_of_name(definition.name),
+            )
         if isinstance(definition, ViewDefinition):
             build(definition.query, self.catalog, text=definition.text, is_view=True)  # for its errors, now
         self.catalog.add(definition)
@@ -228,6 +236,9 @@ class Database(OpenDatabase):
                     "Sinks, and INSERT INTO with a query, are on Spark only.",
                     remedy="In-process, register the query with db.query(...) and read its changes(); "
                     "a table takes INSERT INTO ... VALUES.",
+                    place=place_of_name(
+                        statement.sink if isinstance(statement, language.InsertQuery) else statement.name
+                    ),
                 )
 
     def _edit(self, statement: language.InsertInto | language.Update | language.Delete) -> None:
@@ -254,7 +265,7 @@ class Database(OpenDatabase):
         key = definition.name.lower()
         for running in self._all_running():
             if key in running.uses:
-                raise in_use(kind, definition.name, f"query '{running.name}'")
+                raise in_use(kind, definition.name, f"query '{running.name}'", place_of_name(name))
         self.catalog.remove(definition)
         if (inflow := self.inflows.pop(key, None)) is not None:
             clock = inflow.clock

@@ -24,6 +24,7 @@ from sash.catalog.schema import stream_definition
 from sash.catalog.tables import History, insert
 from sash.errors import SashError
 from sash.language import statements as language
+from sash.language.definitions import place_of_name
 from sash.language.statements import StreamDefinition, TableDefinition, ViewDefinition
 from sash.lifetimes import BEGINNING
 from sash.plan.builder import build
@@ -270,7 +271,7 @@ class SparkDatabase(OpenDatabase):
         key = definition.name.lower()
         for query in self.queries.values():
             if key in query.planned.uses:
-                raise in_use(kind, definition.name, f"query '{query.name}'")
+                raise in_use(kind, definition.name, f"query '{query.name}'", place_of_name(name))
         self.catalog.remove(definition)
         self.feeds.pop(key, None)
         self.tables.pop(key, None)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from sash.catalog.names import Catalog, in_use, taken
 from sash.catalog.planning import Planned
 from sash.errors import SashError
+from sash.language.definitions import place_of_name
 from sash.language.scope import suggestion
 from sash.language.statements import CreateSink
 from sash.spark.sinks import Part, Sink, lacks_option, resolve
@@ -34,7 +35,7 @@ class Outlets:
     def check_free(self, name: str) -> None:
         """Raise if a sink has that name."""
         if name.lower() in self._sinks:
-            raise taken("sink", self._sinks[name.lower()].name)
+            raise taken("sink", self._sinks[name.lower()].name, place_of_name(name))
 
     def refuse_values(self, name: str) -> None:
         """Raise if the name that VALUES should go to is a sink's."""
@@ -43,6 +44,7 @@ class Outlets:
                 "SASH-SESSION-003",
                 f"'{name}' is a sink, not a table.",
                 remedy="Write INSERT INTO it with a SELECT.",
+                place=place_of_name(name),
             )
 
     def name_for(self, sink: str, planned: Planned) -> str:
@@ -65,7 +67,7 @@ class Outlets:
         sink = self._known(name)
         for query, other in self._directed.items():
             if other == name.lower():
-                raise in_use("sink", sink.name, f"query '{query}'")
+                raise in_use("sink", sink.name, f"query '{query}'", place_of_name(name))
         del self._sinks[name.lower()]
 
     def parts(self, queries: Mapping[str, Planned], sink: Sink | None) -> list[Part]:
@@ -96,11 +98,13 @@ class Outlets:
     def _known(self, name: str) -> CreateSink:
         if name.lower() in self._sinks:
             return self._sinks[name.lower()]
-        remedy = suggestion(name, [each.name for each in self._sinks.values()])
-        other = self._catalog.lookup(name)
-        if other is not None:
-            raise SashError("SASH-SESSION-003", f"'{other.name}' is not a sink.", remedy=remedy)
-        raise SashError("SASH-SESSION-001", f"There is no sink '{name}'.", remedy=remedy)
+        place = place_of_name(name)
+        remedy = "Make one first, with CREATE SINK and its format."
+        if self._sinks:
+            remedy = suggestion(name, [each.name for each in self._sinks.values()])
+        if (other := self._catalog.lookup(name)) is not None:
+            raise SashError("SASH-SESSION-003", f"'{other.name}' is not a sink.", remedy=remedy, place=place)
+        raise SashError("SASH-SESSION-001", f"There is no sink '{name}'.", remedy=remedy, place=place)
 
 
 def _sink(statement: CreateSink) -> Sink:
