@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sash.plan.context import Context
-from sash.plan.nodes import Aggregate, Node, Project, Select, Source, ToStream, Windowed
+from sash.plan.nodes import (
+    Aggregate, Join, Node, Project, Select, Source, TableJoin, ToStream, Union, Windowed,
+)  # fmt: skip
 from sash.plan.patterns import Pattern, pattern
 
 
@@ -66,7 +68,26 @@ def mixed(traits: Traits, parts: Sequence[tuple[Node, bool]], context: Context) 
             "Use INTERNAL with RANGE, or make all windows INTERNAL.",
             place,
         )
+    if not all(internal or _rows_know_their_ends(node) for node, internal in parts):
+        raise context.error(
+            "SASH-PLAN-013",
+            "INTERNAL windows cannot be mixed with a relation that is counted or computed: when a row of it "
+            "leaves cannot be foreseen, and so not when its results do.",
+            "Join them with windows in time, such as [RANGE 10], or make all windows INTERNAL.",
+            place,
+        )
     return True
+
+
+def _rows_know_their_ends(node: Node) -> bool:
+    """Whether each row begins and ends once, and its end is known when it begins."""
+    match node:
+        case Windowed() | Source() | ToStream():
+            return pattern(node) is not Pattern.STR
+        case Select() | Project() | TableJoin() | Union() | Join():
+            return all(map(_rows_know_their_ends, node.inputs))
+        case _:
+            return False
 
 
 def monotonic(node: Node, traits: Traits, context: Context) -> Node:
