@@ -42,9 +42,7 @@ def parted(changes: Changes, random: Random) -> list[Changes]:
     return [changes.slice(start, stop) for start, stop in pairwise([0, *cuts, len(changes)])]
 
 
-def run(
-    node: Node, streams: Any, tables: Any, cuts: list[int], saves: set[int], stride: int | None
-) -> Seen:
+def run(node: Node, streams: Any, tables: Any, cuts: list[int], saves: set[int], stride: int | None) -> Seen:
     """The net changes of a circuit that is stepped to each cut, and saved and loaded at some."""
     circuit, before, random = Circuit(node, stride_rows=stride), BEGINNING, Random(len(cuts))
     seen: Counter[tuple[int, tuple[Any, ...]]] = Counter()

@@ -72,9 +72,7 @@ def _apart(crossing: Crossing, batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=crossing.result)
 
 
-def _deal(
-    batch: pa.RecordBatch, packs: dict[int, list[pa.Buffer]], results: list[pa.RecordBatch]
-) -> None:
+def _deal(batch: pa.RecordBatch, packs: dict[int, list[pa.Buffer]], results: list[pa.RecordBatch]) -> None:
     for bucket, pack in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
         path = read_pointer(pack.as_buffer())
         if path is None:

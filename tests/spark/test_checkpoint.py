@@ -134,9 +134,7 @@ def test_a_view_that_changed_is_another_plan(tmp_path: Path) -> None:
 
 def test_late_rows_may_go_elsewhere_and_are_kept_from_the_first_batch_on_or_never(tmp_path: Path) -> None:
     settled(tmp_path / "never", {"talkers": TALKERS})
-    error = refused(
-        "SASH-SPARK-055", lambda: settled(tmp_path / "never", {"talkers": TALKERS}, late="/late")
-    )
+    error = refused("SASH-SPARK-055", lambda: settled(tmp_path / "never", {"talkers": TALKERS}, late="/late"))
     assert "'late'" in error.message
     settled(tmp_path / "always", {"talkers": TALKERS}, late="/late")
     settled(tmp_path / "always", {"talkers": TALKERS}, late="/elsewhere")

@@ -203,5 +203,3 @@ def test_dies_at_a_critical_place(tmp_path: Path, place: str) -> None:
     names = ["changes", "changes_2", "changes_3", "changes_4"]
     assert written(tmp_path, dict(zip(QUERIES, names, strict=True))) == said
     assert Counter(map(str, pq.read_table(tmp_path / "latest" / "answer.parquet").to_pylist())) == latest
-
-

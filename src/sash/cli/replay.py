@@ -52,12 +52,14 @@ def changes_table(name: str, columns: tuple[str, ...], changes: list[tuple[objec
     from rich.table import Table
     from rich.text import Text
 
+    from sash.testing.cells import show_cell
+
     table = Table(title=name, title_justify="left")
     for heading in ("at", *columns, "change"):
         table.add_column(heading)
     for row in sorted(changes, key=lambda change: change[0]):  # type: ignore[arg-type, return-value]
         *cells, change = row
         assert isinstance(change, int)
-        shown = [Text("NULL", style="dim") if cell is None else Text(str(cell)) for cell in cells]
+        shown = [Text("NULL", style="dim") if cell is None else Text(show_cell(cell)) for cell in cells]
         table.add_row(*shown, Text(f"{change:+d}", style="green" if change > 0 else "red"))
     return table

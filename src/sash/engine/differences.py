@@ -83,9 +83,7 @@ class Differences:
             deltas = Deltas(changes.columns, changes.begin, changes.weight)
         return deltas.netted() if self._nets else deltas
 
-    def _gathered(
-        self, begun: Sequence[pa.Array], ended: Ended | None, places: np.ndarray
-    ) -> list[pa.Array]:
+    def _gathered(self, begun: Sequence[pa.Array], ended: Ended | None, places: np.ndarray) -> list[pa.Array]:
         """Rows of what began and, counted on after those, of what ended."""
         if ended is None or not len(ended):
             return gathered(begun, places)

@@ -18,7 +18,16 @@ from sqlglot import exp
 
 from sash.plan.context import Context
 from sash.plan.nodes import (
-    Aggregate, Join, Node, Project, Select, Source, TableJoin, ToStream, Union, Windowed,
+    Aggregate,
+    Join,
+    Node,
+    Project,
+    Select,
+    Source,
+    TableJoin,
+    ToStream,
+    Union,
+    Windowed,
 )  # fmt: skip
 from sash.plan.patterns import Pattern, pattern
 

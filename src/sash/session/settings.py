@@ -55,4 +55,3 @@ def settings_from(given: Mapping[str, Any], start: Settings | None = None) -> Se
     if settings.watch is not None and not callable(settings.watch):
         raise setting_refused("watch", settings.watch, "Give a function, or None.")
     return replace(settings, rules=tuple(settings.rules))
-

@@ -44,9 +44,7 @@ class Plan:
     until_end: bool = False
 
 
-def start_run(
-    plan: Plan, parts: Sequence[Part], name: str, checkpoint: object, trigger: object
-) -> Handle:
+def start_run(plan: Plan, parts: Sequence[Part], name: str, checkpoint: object, trigger: object) -> Handle:
     """Start queries as one Spark query into one or several sinks."""
     for part in parts:
         part.sink.check(part.queries)

@@ -77,5 +77,3 @@ def pack_strings(offsets: np.ndarray, data: np.ndarray, start: int, out: np.ndar
             high = (high & _LOW56) | _LONG
         out[i, at] = np.int64(low)
         out[i, at + 1] = np.int64(high)
-
-

@@ -113,9 +113,7 @@ class SemiJoinRows(Operator):
         """What is kept per left row, as the kernel takes it."""
         return self._back, self._row_slots, self._untils, self._weights, self._lines
 
-    def _result(
-        self, rows: np.ndarray, begin: np.ndarray, until: np.ndarray, weight: np.ndarray
-    ) -> Changes:
+    def _result(self, rows: np.ndarray, begin: np.ndarray, until: np.ndarray, weight: np.ndarray) -> Changes:
         if not self.closes:
             lived = np.flatnonzero(begin < until)
             order = argsort_instants(begin[lived])

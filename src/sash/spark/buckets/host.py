@@ -136,7 +136,6 @@ class _Host:
             if replaced or time.monotonic() - keeper.used > _SILENCE:
                 del self._keepers[digest]
 
-
     def forget_ended(self) -> None:
         """Let go of what belongs to runs that are over; a new one on their checkpoint starts from disk."""
         with self._lock:

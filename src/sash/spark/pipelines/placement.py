@@ -26,7 +26,6 @@ from sash.plan.nodes import (
     Select,
     SemiJoin,
     SetOperation,
-    Source,
     TableJoin,
     TableScan,
     TopK,
@@ -35,6 +34,7 @@ from sash.plan.nodes import (
     Windowed,
 )
 from sash.spark.pipelines.join_keys import key_options, keys_of_inputs, split
+from sash.spark.pipelines.sharing import source_of
 
 Keys = tuple[Expression, ...]
 
@@ -70,14 +70,9 @@ def _streams(node: Node) -> list[Node]:
 # One stage
 
 
-def _rowwise(node: Node) -> bool:
-    """Whether a node is a stream with what is computed row by row: the part before the exchange."""
-    return isinstance(node, Source) or (isinstance(node, Select | Project) and _rowwise(node.input))
-
-
 def _free(node: Node) -> Node | None:
     """The plan in one stage of many buckets, wherever its rows end up; None if there is no such way."""
-    if _rowwise(node):
+    if source_of(node) is not None:
         return Exchange(node, None)
     match node:
         case Select() | Project() | TableJoin():
@@ -114,7 +109,7 @@ def _free_stream(node: ToStream) -> Node | None:
 
 def _keyed(node: Node, keys: Keys) -> Node | None:
     """The plan in one stage such that its rows are in buckets by `keys`; None if there is no such way."""
-    if _rowwise(node):
+    if source_of(node) is not None:
         return Exchange(node, keys)
     match node:
         case Select() | Distinct():

@@ -35,7 +35,7 @@ def share(plans: Mapping[str, Node], *, whole: bool = False) -> dict[str, Node]:
 
 
 def source_of(node: Node) -> Source | None:
-    """The stream below a row-wise part; None if the part is more than that."""
+    """The stream below what is computed row by row, the part before an exchange; None if it is more."""
     while isinstance(node, Select | Project):
         node = node.input
     return node if isinstance(node, Source) else None

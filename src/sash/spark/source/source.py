@@ -224,7 +224,11 @@ class SashStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
             pipeline = _unpacked(self._text)
             log = FileLog(pipeline.checkpoint)
             steps = Steps(
-                _readings(self._text), log, pipeline.until_end, pipeline.idle_timeout, pipeline.heartbeat,
+                _readings(self._text),
+                log,
+                pipeline.until_end,
+                pipeline.idle_timeout,
+                pipeline.heartbeat,
                 pipeline.end_file,
             )
             self._planner = log, steps
