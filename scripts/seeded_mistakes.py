@@ -116,6 +116,12 @@ MISTAKES = (
         "            left += further > firsts[ask]",
     ),
     Mistake(
+        "rows of different keys that are taken for one another when what is dead is thrown away",
+        f"{ENGINE}/state/keyed_rows.py",
+        "net([*rows.columns, *words]",
+        "net([*rows.columns]",
+    ),
+    Mistake(
         "a text that goes on at the wrong place where the ring begins anew",
         f"{ENGINE}/kernels/texts.py",
         "out[k] = ring[k - before_the_turn]",

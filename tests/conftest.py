@@ -34,12 +34,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def a_few_count_as_many() -> Iterator[None]:
-    """Few rows take the ways of many: in every test ends that wait are packed, rings go round, and old
-    versions of tables are looked through."""
+    """Few rows take the ways of many: in every test ends that wait are packed, rings go round, tables of keys
+    are searched together, and state is looked through for what is dead, and written anew."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sash.engine.state.packed._MANY", 3)
         patched.setattr("sash.engine.state.round_array._LEAST", 2)
-        patched.setattr("sash.engine.operators.table_join._SLACK", 2)
+        patched.setattr("sash.engine.state.upkeep.FEW", 2)
+        patched.setattr("sash.engine.state.key_table._MANY", 3)
         yield
 
 

@@ -31,6 +31,7 @@ from sash.engine.kernels.aggregating import (
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.lanes import Lanes
 from sash.engine.operator import Operator, Saved
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.distinct_values import DistinctValues
 from sash.engine.state.extremes import Extremes, extremes_for
@@ -44,7 +45,6 @@ from sash.lifetimes import FOREVER, Changes, Instant
 from sash.plan.patterns import Pattern
 
 _END = (np.int64, np.int64, np.int64, np.float64)  # until, group, lanes
-_FEW = 1024
 
 Events = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Instants, groups, integer lanes [n, i], float lanes [n, f]."""
@@ -75,7 +75,7 @@ class GroupAggregate(Operator):
     _born: bool = field(init=False, default=False)
     _mass: int = field(init=False, default=0)
     _base: int = field(init=False, default=0)
-    _look_at: int = field(init=False, default=_FEW)
+    _look_at: int = field(init=False, default_factory=lambda: upkeep.FEW)
 
     def __post_init__(self) -> None:
         self.lanes = Lanes(self.aggregates)
@@ -90,7 +90,7 @@ class GroupAggregate(Operator):
         self.ints, self._floats = self._room(16)
         self._latest, self._last = np.full(16, -1), np.zeros(16, np.int64)
         self.living, self._mass, self._base = np.zeros(1, np.int64), 0, 0
-        self._born, self._look_at = False, _FEW
+        self._born, self._look_at = False, upkeep.FEW
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         born = self._born
@@ -267,7 +267,7 @@ class GroupAggregate(Operator):
         alive = np.zeros(self.keys.size, np.bool_)
         alive[known] = self.ints[known].any(axis=1)
         left = int(alive.sum())
-        self._look_at = max(_FEW, 2 * left)
+        self._look_at = max(upkeep.FEW, 2 * left)
         if 2 * left <= len(known):
             self.keys.keep(alive)
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from sash.engine.events import events_of
 from sash.engine.kernels.presence import sweep_counts
 from sash.engine.operator import Operator, Saved, in_order
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.saving import arrays_table, table_arrays
@@ -37,7 +38,7 @@ class CountedRows(Operator):
     _current: Tape = field(init=False)
     _opened: Tape = field(init=False)
     _ends: Calendar = field(init=False)
-    _look_at: int = 1024
+    _look_at: int = field(init=False, default_factory=lambda: upkeep.FEW)
 
     def __post_init__(self) -> None:
         self._values = KeyTable(self.types)
@@ -68,7 +69,7 @@ class CountedRows(Operator):
         if len(self._values) < self._look_at:
             return
         alive = (self._left.view() != 0) | (self._right.view() != 0)
-        self._look_at = max(1024, 2 * int(alive.sum()))
+        self._look_at = max(upkeep.FEW, 2 * int(alive.sum()))
         if 2 * int(alive.sum()) > len(alive):
             return
         moved = self._values.keep(alive)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from sash.engine.kernels.distinct import extend_distinct
 from sash.engine.operator import Operator, Saved, in_order
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.saving import arrays_table, table_arrays
@@ -34,7 +35,7 @@ class DistinctRows(Operator):
     _longest: Tape = field(init=False)
     _shown: Tape = field(init=False)
     _due: Calendar = field(init=False)
-    _look_at: int = 1024
+    _look_at: int = field(init=False, default_factory=lambda: upkeep.FEW)
 
     def __post_init__(self) -> None:
         self._clear()
@@ -68,7 +69,7 @@ class DistinctRows(Operator):
         if len(self._values) < self._look_at:
             return
         alive = self._longest.view() > frontier
-        self._look_at = max(1024, 2 * int(alive.sum()))
+        self._look_at = max(upkeep.FEW, 2 * int(alive.sum()))
         if 2 * int(alive.sum()) > len(alive):
             return
         moved = self._values.keep(alive)

@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from sash.engine.kernels.distinct import come_and_go
 from sash.engine.operator import Operator, Saved, in_order
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.tape import Tape
 from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant, repeated
 
-_FEW = 1024
 _END, _LOOK = range(2)
 
 
@@ -34,7 +34,7 @@ class DistinctAnswer(Operator):
     _values: KeyTable = field(init=False)
     _lives: Tape = field(init=False)
     _due: Calendar = field(init=False)
-    _look_at: int = _FEW
+    _look_at: int = field(init=False, default_factory=lambda: upkeep.FEW)
 
     def __post_init__(self) -> None:
         self._values = KeyTable(self.types)
@@ -68,7 +68,7 @@ class DistinctAnswer(Operator):
             return
         alive = self._lives.view()[:, _END] != BEGINNING
         living = int(alive.sum())
-        self._look_at = max(_FEW, 2 * living)
+        self._look_at = max(upkeep.FEW, 2 * living)
         if 2 * living > len(alive):
             return
         moved = self._values.keep(alive)

@@ -19,6 +19,7 @@ from sash.engine.kernels.counting import find_in_rings, push_out
 from sash.engine.kernels.ordering import merge_order
 from sash.engine.operator import Operator, Saved
 from sash.engine.ordering import by_value_within_instants
+from sash.engine.state import upkeep
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.rows import Rows
 from sash.engine.state.saving import arrays_table, table_arrays
@@ -26,7 +27,6 @@ from sash.engine.state.tape import Tape
 from sash.language.windows import Window
 from sash.lifetimes import FOREVER, Changes, Instant
 
-_SLACK = 4096
 _AT_ONCE = 32_768
 """How many of the oldest rows are looked through at least when some have to go."""
 _HIGHEST = 1 << 30
@@ -98,7 +98,7 @@ class LastRows(Operator):
 
     def _forget(self, frontier: Instant) -> None:
         """Move the oldest rows that stay, as long as a quarter as many have left as stay."""
-        while 5 * (len(self._payload) - self.rows) > len(self._payload) + _SLACK:
+        while 5 * (len(self._payload) - self.rows) > len(self._payload) + upkeep.FEW:
             self._empty_oldest(frontier)
         if self._payload.end > _HIGHEST:
             numbers = self._numbers

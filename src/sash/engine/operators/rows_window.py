@@ -19,6 +19,7 @@ from sash.engine.kernels.counting import count_windows
 from sash.engine.kernels.ordering import argsort_instants
 from sash.engine.operator import Operator, Saved
 from sash.engine.ordering import by_value_within_instants
+from sash.engine.state import upkeep
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.rows import Rows
 from sash.engine.state.saving import arrays_table, table_arrays
@@ -26,7 +27,6 @@ from sash.engine.state.tape import Tape
 from sash.language.windows import Window
 from sash.lifetimes import FOREVER, Changes, Instant
 
-_SLACK = 4096
 _PER_SLOT = ("counts", "held", "heads", "waits", "tails")
 
 
@@ -92,7 +92,7 @@ class RowsWindow(Operator):
     def _forget(self) -> None:
         """Write the rows anew when more have left than stay."""
         held = len(self._payload)
-        if self._left <= held // 2 + _SLACK:
+        if self._left <= held // 2 + upkeep.FEW:
             return
         alive = np.zeros(held, bool)
         alive[self._along(self._slots["heads"])] = True

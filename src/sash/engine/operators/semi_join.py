@@ -21,6 +21,7 @@ from sash.engine.kernels.ordering import argsort_instants, is_sorted
 from sash.engine.kernels.presence import hang, sweep_shown
 from sash.engine.netting import net
 from sash.engine.operator import Operator, Saved
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.rows import Rows
@@ -35,7 +36,7 @@ _COUNT, _MATCHED, _HEAD = range(3)
 _UNSEEN = np.array([0, 0, -1])
 _STRIDE_ROWS = 8_192
 """A key that appears or vanishes touches all its rows, and what it gives waits until the stride is done."""
-_SLACK = 4096
+_AT_ONCE = 4_096
 _HIGHEST = 1 << 30
 """Row numbers up to here, and those of one step more, fit 32 bits."""
 
@@ -66,7 +67,7 @@ class SemiJoinRows(Operator):
     _untils: Tape = field(init=False)
     _weights: Tape = field(init=False)  # empty while all are 1
     _lines: Tape = field(init=False)  # empty if this closes
-    _look_at: int = _SLACK
+    _look_at: int = field(init=False, default_factory=lambda: upkeep.FEW)
     _frontier: Instant = BEGINNING
 
     def __post_init__(self) -> None:
@@ -170,8 +171,8 @@ class SemiJoinRows(Operator):
         """Drop what ended at the front; look at all rows and keys when they may have doubled."""
         untils = self._untils.view()
         gone = 0
-        while gone < len(untils) and (untils[gone : gone + _SLACK] <= frontier).all():
-            gone = min(gone + _SLACK, len(untils))
+        while gone < len(untils) and (untils[gone : gone + _AT_ONCE] <= frontier).all():
+            gone = min(gone + _AT_ONCE, len(untils))
         if gone:
             first = self._untils.origin + gone
             self._payload.forget_before(first)
@@ -181,7 +182,7 @@ class SemiJoinRows(Operator):
             self._rewrite(self._untils.view() > frontier)
         if self.rows >= self._look_at:
             living = self._look(frontier)
-            self._look_at = max(_SLACK, 2 * living)
+            self._look_at = max(upkeep.FEW, 2 * living)
 
     def _look(self, frontier: Instant) -> int:
         """Rewrite if a third of all rows and keys are of no use; gives how many are."""

@@ -21,13 +21,12 @@ from sash.engine.encoding import any_null, value_words
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.netting import net
 from sash.engine.operator import Operator, Saved
+from sash.engine.state import upkeep
 from sash.engine.state.chains import Asking
 from sash.engine.state.keyed_rows import KeyedRows
 from sash.engine.state.saving import arrays_table, changes_of, changes_table, table_arrays
 from sash.language.expressions import Expression
 from sash.lifetimes import Changes, Instant
-
-_SLACK = 4096
 
 
 @dataclass(eq=False)
@@ -48,7 +47,7 @@ class TableLookup(Operator):
     _versions: KeyedRows = field(init=False)
     _seen: _LiveInstants | None = field(init=False)
     """Which timestamps may be asked for again, where any may."""
-    _look_at: int = field(init=False, default_factory=lambda: _SLACK)
+    _look_at: int = field(init=False, default_factory=lambda: upkeep.FEW)
 
     def __post_init__(self) -> None:
         self._versions = KeyedRows(self.table_types)
@@ -70,7 +69,7 @@ class TableLookup(Operator):
             self._seen.note(self._timestamps(rows), rows)
             if len(self._seen) + len(self._versions) >= self._look_at:
                 self._forget(self._seen.cleared(frontier))
-                self._look_at = max(_SLACK, 2 * (len(self._seen) + len(self._versions)))
+                self._look_at = max(upkeep.FEW, 2 * (len(self._seen) + len(self._versions)))
         return result
 
     def _forget(self, asked: np.ndarray) -> None:

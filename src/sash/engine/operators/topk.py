@@ -40,6 +40,7 @@ from sash.engine.kernels.topk import (
 )  # fmt: skip
 from sash.engine.operator import Operator, Saved
 from sash.engine.order_keys import first_words, row_keys
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.ordered_bytes import OrderedBytes
 from sash.engine.state.saving import arrays_table, table_arrays
@@ -49,7 +50,6 @@ from sash.lifetimes import FOREVER, Changes, Instant
 from sash.plan.nodes import SortKey
 
 _END = (np.int64, np.int64, np.int64)  # until, row, weight
-_FEW = 1024
 
 _NONE = np.empty(0, np.int64)
 
@@ -92,7 +92,7 @@ class TopRows(Operator):
     _per_row: dict[str, np.ndarray] = field(init=False)
     _waiting: list[np.ndarray] = field(init=False)
     _stamp: int = field(init=False, default=0)
-    _look_at: int = field(init=False, default=_FEW)
+    _look_at: int = field(init=False, default_factory=lambda: upkeep.FEW)
 
     def __post_init__(self) -> None:
         self._rows = StableKeys(self.types) if self.key is None else SuccessiveRows(self.types, self.key)
@@ -102,7 +102,7 @@ class TopRows(Operator):
         self._memo[REACH] = FOREVER
         names = ("copies", "child", "sibling", "shown", "wanted", "opened", "mark")
         self._per_row = {name: np.empty(0, np.int64) for name in names} | {"place": np.empty(0, np.uint8)}
-        self._waiting, self._stamp, self._look_at = [], 0, _FEW
+        self._waiting, self._stamp, self._look_at = [], 0, upkeep.FEW
         self._make_room()
 
     @property
@@ -288,7 +288,7 @@ class TopRows(Operator):
             return
         known = self._rows.known()
         left = known[self._per_row["copies"][known] != 0]
-        self._look_at = max(_FEW, 4 * len(left))
+        self._look_at = max(upkeep.FEW, 4 * len(left))
         if 2 * len(left) > len(known):
             return
         alive = np.zeros(self._rows.size, np.bool_)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from sash.engine.differences import Differences
 from sash.engine.operator import Operator, Saved
+from sash.engine.state import upkeep
 from sash.engine.state.key_table import KeyTable
 from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.tape import Tape
@@ -98,7 +99,7 @@ class WholeRelation(Operator):
     def _forget(self) -> None:
         """Drop values that are not there any more once they outnumber the others."""
         alive = (self._counts.view() != 0) | (self._ended.view() != 0) | (self._at_slide.view() != 0)
-        if len(alive) > 1024 and 2 * int(alive.sum()) < len(alive):
+        if len(alive) > upkeep.FEW and 2 * int(alive.sum()) < len(alive):
             self._values.keep(alive)
             for tape in (self._counts, self._at_slide, self._ended):
                 tape.keep(alive)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sash.engine.kernels.chains import first_alive
 from sash.engine.netting import net
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.chains import Asking, Chains, Pairs
 from sash.engine.state.round_array import RoundArray
@@ -23,7 +24,6 @@ from sash.engine.state.rows import Rows
 from sash.engine.state.saving import arrays_table, changes_of, changes_table, table_arrays
 from sash.lifetimes import BEGINNING, Changes, Instant
 
-_SLACK = 4096
 _HIGHEST = 1 << 30
 """Row numbers up to here, and those of one step more, fit 32 bits."""
 
@@ -56,7 +56,7 @@ class KeyedRows:
         self._weights: RoundArray | None = None  # until one is not 1
         self._chains: list[Chains] = []
         self._negatives = 0
-        self._look_at = _SLACK
+        self._look_at = upkeep.FEW
 
     def __len__(self) -> int:
         return len(self._begins)
@@ -186,14 +186,16 @@ class KeyedRows:
             dead = 2 * self._negatives + int((self._lifetimes()[1] <= frontier).sum())
             if 2 * dead > len(self) or self.payload.end > _HIGHEST:
                 self._rewrite()
-            self._look_at = max(_SLACK, 2 * len(self))
+            self._look_at = max(upkeep.FEW, 2 * len(self))
 
     def _rewrite(self) -> None:
         """Only what lives, rows and their negations netted, numbered anew."""
         rows, keys = self._contents()
         if self._negatives:
-            kept, weights = net(rows.columns, rows.until, rows.weight)
-            rows, keys = rows.take(kept), [words[kept] for words in keys]
+            # A key need not be among the columns kept: rows of different keys are different rows.
+            words = (pa.array(part[:, j]) for part in keys for j in range(part.shape[1]))
+            kept, weights = net([*rows.columns, *words], rows.until, rows.weight)
+            rows, keys = rows.take(kept), [part[kept] for part in keys]
             rows = Changes(rows.columns, rows.begin, rows.until, weights)
         self._clear()
         self.add(rows, [Asking.of(words) for words in keys])

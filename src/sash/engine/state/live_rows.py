@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.netting import net
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.rows import Rows
 from sash.engine.state.tape import Tape
@@ -105,7 +106,7 @@ class LiveRows:
                 tape.forget_before(self._payload.origin)
             self._ended -= before - len(self._payload)
         # Ends in any order leave about as many dead rows as live ones; more are worth a rewrite.
-        if 3 * (self._ended + 2 * self._negatives) > 2 * len(self._payload) + 4096:
+        if 3 * (self._ended + 2 * self._negatives) > 2 * len(self._payload) + upkeep.FEW:
             self.replace(self.contents(frontier))
 
     def contents(self, frontier: Instant) -> Changes:

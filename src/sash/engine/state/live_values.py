@@ -16,13 +16,13 @@ import pyarrow as pa
 from sash.engine.encoding import any_null
 from sash.engine.kernels.aggregating import count_runs, merge_partials
 from sash.engine.kernels.ordering import argsort_instants
+from sash.engine.state import upkeep
 from sash.engine.state.calendar import Calendar
 from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.stable_keys import StableKeys, roomy
 from sash.lifetimes import Changes, Instant
 
 _END = (np.int64, np.int64, np.int64)
-_FEW = 1024
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -55,7 +55,7 @@ class LiveValues:
     def __init__(self, type_: pa.DataType) -> None:
         self._keys = StableKeys([pa.int64(), type_])
         self._ends = Calendar(_END)
-        self._look_at = _FEW
+        self._look_at = upkeep.FEW
         self._last = np.zeros(16, np.int64)
         self.copies = np.zeros(16, np.int64)
         self.groups = np.zeros(16, np.int64)
@@ -114,7 +114,7 @@ class LiveValues:
             return None
         known = self._keys.known()
         left: np.ndarray = known[self.copies[known] != 0]
-        self._look_at = max(_FEW, 2 * len(left))
+        self._look_at = max(upkeep.FEW, 2 * len(left))
         if 2 * len(left) > len(known):
             return None
         alive = np.zeros(self.size, np.bool_)
