@@ -24,6 +24,9 @@ from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.tape import Tape
 from sash.lifetimes import BEGINNING, FOREVER, Changes, Instant
 
+_Told = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Some instants, and what is told at each of them: the slots of values, and how often each is there."""
+
 
 @dataclass(eq=False)
 class WholeRelation(Operator):
@@ -48,7 +51,7 @@ class WholeRelation(Operator):
         slots = self._values.slots_of(deltas.columns, len(deltas))
         for tape in (self._counts, self._at_slide, self._ended):
             tape.grow_to(len(self._values), 0)
-        told: list[tuple[Instant, np.ndarray, np.ndarray]] = []
+        told: list[_Told] = []
         starts = [0, *(np.flatnonzero(np.diff(deltas.at)) + 1).tolist(), len(deltas)] if len(deltas) else [0]
         before = self._frontier
         for start, stop in pairwise(starts):
@@ -58,7 +61,7 @@ class WholeRelation(Operator):
             self._counts.view()[slots[start:stop]] += change
             self._ended.view()[slots[start:stop]] += np.maximum(-change, 0)
             if self.slide is None:
-                told.append((at, *self._content()))
+                told.append((np.array([at]), *_present(self._counts.view())))
             before = at - 1
         self._tell_slides(before, frontier, told)
         self._frontier = frontier
@@ -66,34 +69,27 @@ class WholeRelation(Operator):
         self._forget()
         return stream
 
-    def _content(self) -> tuple[np.ndarray, np.ndarray]:
-        slots = np.flatnonzero(self._counts.view())
-        return slots, self._counts.view()[slots].copy()
-
-    def _tell_slides(
-        self, after: Instant, upto: Instant, told: list[tuple[Instant, np.ndarray, np.ndarray]]
-    ) -> None:
+    def _tell_slides(self, after: Instant, upto: Instant, told: list[_Told]) -> None:
         """Speak at the multiples of the slide in (after, upto], between which nothing changes."""
         if self.slide is None:
             return
-        at = (after // self.slide + 1) * self.slide
-        while at <= upto:
-            counts, ended, earlier = self._counts.view(), self._ended.view(), self._at_slide.view()
-            total = counts + np.maximum(ended - earlier, 0) if self.restore else counts
-            slots = np.flatnonzero(total)
-            told.append((at, slots, total[slots].copy()))
-            ended[:] = 0
-            earlier[:] = counts
-            if not len(slots):
-                return  # nothing to tell until something changes
-            at += self.slide
+        first = (after // self.slide + 1) * self.slide
+        if first > upto:
+            return
+        counts, ended, earlier = self._counts.view(), self._ended.view(), self._at_slide.view()
+        total = counts + np.maximum(ended - earlier, 0) if self.restore else counts
+        told.append((np.array([first]), *_present(total)))
+        ended[:] = 0
+        earlier[:] = counts
+        if counts.any():  # else there is nothing to tell until something changes
+            told.append((np.arange(first + self.slide, upto + 1, self.slide), *_present(counts)))
 
-    def _stream(self, told: Sequence[tuple[Instant, np.ndarray, np.ndarray]]) -> Changes:
+    def _stream(self, told: Sequence[_Told]) -> Changes:
         if not told:
             return Changes.empty(self.types)
-        slots = np.concatenate([part[1] for part in told])
-        at = np.repeat([part[0] for part in told], [len(part[1]) for part in told]).astype(np.int64)
-        weights = np.concatenate([part[2] for part in told])
+        slots = np.concatenate([np.tile(slots, len(instants)) for instants, slots, _ in told])
+        at = np.concatenate([np.repeat(instants, len(slots)) for instants, slots, _ in told])
+        weights = np.concatenate([np.tile(weights, len(instants)) for instants, _, weights in told])
         return Changes(tuple(self._values.columns(slots)), at, np.full(len(at), FOREVER), weights)
 
     def _forget(self) -> None:
@@ -130,3 +126,9 @@ class WholeRelation(Operator):
             tape.append(counts[name])
         self._values.slots_of([c.combine_chunks() for c in saved["values"].columns], len(self._counts))
         self._frontier = int(table_arrays(saved["clock"])["frontier"][0])
+
+
+def _present(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The slots of the values that are there, and how often they are."""
+    slots = np.flatnonzero(counts)
+    return slots, counts[slots]
