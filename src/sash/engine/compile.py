@@ -9,6 +9,7 @@ __all__ = ["closing_operator_for", "operator_for", "reads"]
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from typing import Literal
 
 from sash.engine.expressions import Faults, can_fault
 from sash.engine.kernels.presence import EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL, SOME
@@ -168,11 +169,19 @@ def _semi_join(node: SemiJoin, faults: Faults, *, closes: bool = False) -> Opera
 
 @operator_for.register
 def _(node: TableJoin, faults: Faults) -> Operator:
-    strict = pattern(node.input) is Pattern.STR
     return TableLookup(
         _types(node), _types(node.table), node.input_keys, node.table_keys, node.residual,
-        node.kind, node.time, strict, faults,
+        node.kind, node.time, _asked_again(node.input), faults,
     )  # fmt: skip
+
+
+def _asked_again(node: Node) -> Literal["never", "while they live", "at any time"]:
+    """When rows of a relation may ask for an old version of a table: a window may hold them back, too."""
+    if pattern(node) is not Pattern.STR:
+        return "never"
+    windows = (each.window for each in node.walk() if isinstance(each, Windowed))
+    held_back = any(window.kind == "rows" and window.slide is not None for window in windows)
+    return "at any time" if held_back else "while they live"
 
 
 @operator_for.register

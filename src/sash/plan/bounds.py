@@ -73,7 +73,7 @@ def state(node: Node) -> State:
         case Windowed():
             return _of_window(node)
         case TableScan():
-            return State("keyed", f"rows of {node.name}, and old versions while rows that saw them live")
+            return State("keyed", f"rows of {node.name}, and old versions while rows may ask for them")
         case Join() | SemiJoin() | SetOperation():
             return _of_sides(node)
         case Distinct():

@@ -3,6 +3,7 @@
 A change of the table touches only rows that come after it, so the rows themselves are not kept; a
 negative row carries the timestamp of its positive and meets the same version. Versions that no row
 can ask for any more are forgotten: where negative rows come, those between the timestamps that live.
+Where a count window slides, rows come late and nobody knows which: there all versions stay.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from sash.lifetimes import Changes, Instant
 class TableLookup(Operator):
     """Join, left join, semi-join or anti-join of rows with the table's version at their timestamp.
 
-    `keeps_history`: negative rows may still ask for the versions that their positives met.
+    `asked_again` says when old versions may be asked for: not where no row is negative; by negative rows,
+    for those that their positives met; or by rows that a window held back until it slid.
     """
 
     table_types: tuple[pa.DataType, ...]
@@ -42,7 +44,7 @@ class TableLookup(Operator):
     residual: Expression | None
     kind: Literal["inner", "left", "semi", "anti"]
     time: int | None
-    keeps_history: bool
+    asked_again: Literal["never", "while they live", "at any time"]
     faults: Faults
     _versions: KeyedRows = field(init=False)
     _seen: _LiveInstants | None = field(init=False)
@@ -51,7 +53,7 @@ class TableLookup(Operator):
 
     def __post_init__(self) -> None:
         self._versions = KeyedRows(self.table_types)
-        self._seen = _LiveInstants() if self.keeps_history else None
+        self._seen = _LiveInstants() if self.asked_again == "while they live" else None
 
     def step(self, inputs: Sequence[Changes], frontier: Instant) -> Changes:
         rows, table = inputs
@@ -63,7 +65,7 @@ class TableLookup(Operator):
             result = rows.take(np.setdiff1d(np.arange(len(rows)), matched))
         else:
             result = self._side_by_side(rows, matched, beside)
-        if not self.keeps_history:
+        if self.asked_again == "never":
             self._versions.expire(frontier)
         elif self._seen is not None:
             self._seen.note(self._timestamps(rows), rows)
