@@ -159,6 +159,17 @@ def test_tables_are_filled_before_the_start(db: SparkDatabase, tmp_path: Path) -
     assert db.catalog.all_names() == ["hosts", "loaded"]
 
 
+def test_a_table_whose_header_names_other_columns_is_refused(db: SparkDatabase, tmp_path: Path) -> None:
+    (tmp_path / "hosts.csv").write_text("owner,ip\nann,10.0.0.1\n")
+    options = f"WITH (format = 'csv', header = 'true', path = '{tmp_path}/hosts.csv')"
+    error = refused(
+        "SASH-SPARK-040", lambda: db.execute(f"CREATE TABLE hosts (ip STRING, owner STRING) {options}")
+    )
+    assert "header" in error.message.lower()  # by position they would have changed places in silence
+    db.execute(f"CREATE TABLE hosts (owner STRING, ip STRING) {options}")
+    assert len(db.tables["hosts"].latest) == 1
+
+
 def test_streams_and_their_sources(db: SparkDatabase, spark: Any, tmp_path: Path) -> None:
     rate = spark.readStream.format("rate").load()
     db.create_stream("ticks", rate, time="timestamp", lateness="2 seconds")

@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from sash.spark.handle import Handle
 from sash.spark.sinks import Part, Run, resolve, start
 from sash.spark.sinks.answer_files import AnswerFiles
 from sash.spark.sinks.hadoop_folder import HadoopFolder
+from sash.spark.sinks.ledger import Ledger
 
 Row = tuple[Any, ...]
 
@@ -244,6 +246,16 @@ def test_old_versions_of_a_snapshot_go(tmp_path: Path, monkeypatch: pytest.Monke
     assert sorted(tmp_path.glob("_answer*")) == [tmp_path / f"_answer=id-{n}.parquet" for n in range(16, 20)]
 
 
+def test_versions_that_earlier_runs_left_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sash.spark.sinks.answer_files._SECONDS", 0.3)
+    for number in range(12):  # each of a run of its own, over before its versions may go
+        files = AnswerFiles(tmp_path, "id")
+        files.put(number, pa.table({"a": [number]}))
+        files.close()
+        time.sleep(0.1)
+    assert len(list(tmp_path.glob("_answer*"))) < 10
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_whoever_opens_a_snapshot_twice_reads_the_answer_opened_first(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -398,6 +410,26 @@ def files(bench: Bench) -> tuple[list[Row], list[Row]]:
     assert changes([tuple(row.values()) for row in plain]) == ones
     schema = "n bigint, at bigint, change bigint"
     return ones, changes(spark.read.schema(schema).json(str(bench.folder / "json")).collect())
+
+
+def test_sinks_of_like_names_have_notes_of_their_own(spark: Any, tmp_path: Path) -> None:
+    run = Run(spark, "main", tmp_path, "id", True)
+    for name in ("a b", "a_b", "a/b", ".."):
+        Ledger(run, name).note(len(name))
+    assert [Ledger(run, name).has(3) for name in ("a b", "a_b", "a/b", "..")] == [True, True, True, False]
+    assert len(list((tmp_path / "sash" / "sinks").iterdir())) == 4
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_files_of_text_keep_microseconds(spark: Any, tmp_path: Path, format: str) -> None:
+    schema = pa.schema([("t", pa.timestamp("us", "UTC")), ("at", pa.int64()), ("change", pa.int64())])
+    bench = Bench(spark, tmp_path, schema)
+    bench.add([(1_767_225_600_000_100, 1, 1)])
+    catalog = Catalog()
+    catalog.add(stream_definition("s", {"ts": "BIGINT", "t": "TIMESTAMP"}, "ts"))
+    bench.run(part(format, tmp_path / "out", q=plan_query("SELECT t FROM s [RANGE 5]", catalog)))
+    written = "".join(each.read_text() for each in (tmp_path / "out").glob(f"part*.{format}"))
+    assert "2026-01-01T00:00:00.000100" in written
 
 
 def test_several_sinks_get_their_queries_rows(spark: Any, tmp_path: Path) -> None:

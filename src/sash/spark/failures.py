@@ -124,8 +124,19 @@ def _chain(error: BaseException) -> list[str]:
     texts: list[str] = []
     cause: Any = error  # PySpark keeps Java's causes under a name of its own
     while isinstance(cause, BaseException) and len(texts) < _MOST_CAUSES:
+        java = getattr(cause, "java_exception", None)
+        if java is not None:  # Py4J's own text says no more than where it was called
+            return texts + _java_chain(java)
         texts.append(str(cause))
         cause = getattr(cause, "_cause", None)
+    return texts
+
+
+def _java_chain(java: Any) -> list[str]:
+    texts: list[str] = []
+    while java is not None and len(texts) < _MOST_CAUSES:
+        texts.append(_JAVA_CLASS.sub("", str(java.toString())))
+        java = java.getCause()
     return texts
 
 

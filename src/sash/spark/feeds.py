@@ -111,6 +111,8 @@ def table_rows(spark: SparkSession, definition: TableDefinition) -> pa.RecordBat
     format = options.pop("format", None)
     if format is None:
         return None
+    if format.lower() == "csv" and "enforceschema" not in {name.lower() for name in options}:
+        options["enforceSchema"] = "false"  # else Spark goes by position, whatever the header says
     try:
         frame = spark.read.format(format).schema(spark_schema(definition.fields)).options(**options).load()
         rows = frame.select(*quoted(field.name for field in definition.fields)).toArrow()

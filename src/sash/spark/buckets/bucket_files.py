@@ -86,8 +86,17 @@ class BucketFiles:
 
     def newest(self, before: int) -> Manifest | None:
         """The manifest of the last batch before the given one; None if there is none."""
-        batches = [batch for batch in self._batches() if batch < before]
-        return self.manifest(max(batches)) if batches else None
+        batches = self.batches(before)
+        return self.manifest(batches[-1]) if batches else None
+
+    def batches(self, before: int) -> list[int]:
+        """The batches before the given one of which there is a manifest, in order."""
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        numbers = [int(n.removesuffix(".step")) for n in names if n.endswith(".step") and n[0].isdigit()]
+        return sorted(number for number in numbers if number < before)
 
     def manifest(self, batch: int) -> Manifest:
         """The manifest as of a batch; its packs are left unread."""
@@ -165,13 +174,6 @@ class BucketFiles:
         removed, as a temporary one is at its run's end, is not to come back in parts."""
         for folder in (self.folder.parent, self.folder):
             folder.mkdir(exist_ok=True)
-
-    def _batches(self) -> list[int]:
-        try:
-            names = os.listdir(self.folder)
-        except FileNotFoundError:
-            return []
-        return [int(n.removesuffix(".step")) for n in names if n.endswith(".step") and n[0].isdigit()]
 
     def _step(self, batch: int) -> Path:
         return self.folder / f"{batch}.step"

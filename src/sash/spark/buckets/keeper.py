@@ -12,6 +12,7 @@ __all__ = ["Keeper", "Task"]
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -54,7 +55,8 @@ class _Kept:
     bucket: Bucket
     manifest: Manifest | None
     lock: threading.Lock = field(default_factory=threading.Lock)
-    past: deque[Manifest] = field(default_factory=deque)
+    past: deque[int] = field(default_factory=deque)
+    """The batches, in order, of which there may be files."""
     """Manifests of the batches that are retained, as far as known."""
 
 
@@ -134,7 +136,8 @@ class Keeper:
         self._refuse_gap(task, there)
         if here == (None if there is None else there.batch):
             return
-        kept.bucket, kept.manifest, kept.past = self._fresh(task), there, deque()
+        kept.bucket, kept.manifest = self._fresh(task), there
+        kept.past = deque(files.batches(task.batch))
         if there is None:
             return
         self.rebuilt += 1
@@ -193,12 +196,13 @@ class Keeper:
     def _clean(self, kept: _Kept, files: BucketFiles) -> None:
         """Remove what no retained batch needs; now and then, as it costs a listing."""
         assert kept.manifest is not None
-        kept.past.append(kept.manifest)
+        kept.past.append(kept.manifest.batch)
         retain = self._pipeline.retain
         if len(kept.past) > 2 * retain:
             while len(kept.past) > retain + 1:
                 kept.past.popleft()
-            files.clean(kept.past[0])
+            with suppress(SashError):  # a file that is broken is told of when it is needed
+                files.clean(files.manifest(kept.past[0]))
 
 
 _NOWHERE = Manifest(-2)

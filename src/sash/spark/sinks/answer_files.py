@@ -41,13 +41,15 @@ class AnswerFiles:
 
     def __init__(self, folder: Path, id: str) -> None:
         self._folder, self._id = folder, id
-        self._past: dict[str, float] = {}  # since when a version is not needed for a batch
         self._log, self._newest = folder / "_spark_metadata", folder / "answer.parquet"
         try:
             self._log.mkdir(parents=True, exist_ok=True)
             self._lock = Lock(self._log / ".lock", "snapshot", folder)
         except OSError as error:
             raise _unwritable(folder, error) from error
+        # Of what runs before this one left: a link to it made since would have moved the time of its change.
+        since = time.monotonic() - time.time()
+        self._past = {each.name: since + each.stat().st_ctime for each in folder.glob("_answer=*.parquet")}
 
     def close(self) -> None:
         """Let another run fill the folder."""

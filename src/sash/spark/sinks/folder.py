@@ -10,6 +10,7 @@ from __future__ import annotations
 
 __all__ = ["FOLDER_FORMATS", "FolderSink"]
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sash.spark.failpoints import failpoint
@@ -27,8 +28,16 @@ _NOTES = "_sash_batches"  # Spark and everyone else leave names with an undersco
 _KEPT = 3
 
 
+_TO_THE_MICROSECOND = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+
+
 class FolderSink(FormatSink):
     """A folder of files in one of Spark's own formats."""
+
+    def __init__(self, format: str, path: str | None, options: Mapping[str, str]) -> None:
+        if format in ("csv", "json") and "timestampformat" not in {name.lower() for name in options}:
+            options = {**options, "timestampFormat": _TO_THE_MICROSECOND}  # Spark's own ends at milliseconds
+        super().__init__(format, path, options)
 
     @property
     def place(self) -> str | None:

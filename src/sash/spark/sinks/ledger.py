@@ -4,9 +4,8 @@ from __future__ import annotations
 
 __all__ = ["Ledger"]
 
-import re
-
 from sash.catalog.atomic_files import replace_file
+from sash.spark.sinks.places import as_file_name
 from sash.spark.sinks.sink import Run
 
 
@@ -17,7 +16,7 @@ class Ledger:
         self.id = f"{run.id}-{name}"
         folder = run.checkpoint / "sash" / "sinks"
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / re.sub(r"[^\w.-]", "_", name)
+        self._file = folder / as_file_name(name)
         self._newest = int(self._file.read_text()) if self._file.exists() else -1
 
     def has(self, number: int) -> bool:

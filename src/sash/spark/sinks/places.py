@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["check_places", "place_of"]
+__all__ = ["as_file_name", "check_places", "place_of"]
 
 import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from sash.errors import SashError
 
@@ -24,6 +25,15 @@ def place_of(path: str) -> str:
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
     return path.rstrip("/") if re.match(r"[a-zA-Z][\w+.-]*:/", path) else os.path.realpath(path)
+
+
+def as_file_name(name: str) -> str:
+    """The name of a query or sink as that of one file or folder, whatever is in it.
+
+    >>> as_file_name("top 10"), as_file_name("../x"), as_file_name("..")
+    ('top 10', '..%2Fx', '%2E%2E')
+    """
+    return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe=" ")
 
 
 def check_places(parts: Sequence[Part], read: Mapping[str, str]) -> None:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ from sash.catalog.planning import Planned
 from sash.engine.netting import net
 from sash.errors import SashError
 from sash.spark.sinks.answer_files import AnswerFiles
-from sash.spark.sinks.places import place_of
+from sash.spark.sinks.places import as_file_name, place_of
 from sash.spark.sinks.sink import Part, Run, Sink
 from sash.spark.types import spark_arrow_schema
 
@@ -57,7 +56,7 @@ class SnapshotSink(Sink):
 
     def open(self, part: Part, run: Run) -> None:
         for name, query in part.queries.items():
-            folder = self._path if len(part.queries) == 1 else self._path / _as_folder(name)
+            folder = self._path if len(part.queries) == 1 else self._path / as_file_name(name)
             self._answers[name] = (AnswerFiles(folder, run.id), query.schema)
 
     def close(self) -> None:
@@ -101,15 +100,6 @@ def changed(before: pa.Table, changes: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _as_folder(name: str) -> str:
-    """A query's name as that of one folder, whatever is in it.
-
-    >>> _as_folder("top 10"), _as_folder("../x"), _as_folder("..")
-    ('top 10', '..%2Fx', '%2E%2E')
-    """
-    return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe=" ")
 
 
 def _local(path: str) -> Path:
