@@ -93,11 +93,27 @@ def read(data: bytes, fields: Sequence[Field], all_fields: Sequence[Field], opti
 
 
 def _unescaped(data: bytes, options: ReadOptions) -> bytes:
-    """Escaped quotes as doubled ones, which both readers know; the sign is plain text elsewhere."""
+    """Escaped quotes in quoted cells as doubled ones, which both readers know, and escaped escapes as one.
+
+    Before anything else, and outside of quotes, the sign is plain text.
+    """
     if not options.quote or not options.escape or options.escape == options.quote:
         return data
-    quote = options.quote.encode()
-    return data.replace(options.escape.encode() + quote, quote + quote)
+    quote, escape = options.quote.encode(), options.escape.encode()
+    if quote not in data or escape not in data:
+        return data
+    q, e, separator = re.escape(quote), re.escape(escape), re.escape(options.separator.encode())
+    ends = b"" if options.multi_line else rb"\r\n"
+    body = rb"(?:[^%b%b%b]++|%b[^%b]|%b%b)*+" % (q, e, ends, e, ends or b"\0", q, q)
+    cell = re.compile(rb"(?:^|[\r\n]|%b)%b(%b)%b" % (separator, q, body, q))
+    escaped = re.compile(rb"%b([%b%b])" % (e, e, q))
+
+    def mended(match: re.Match[bytes]) -> bytes:
+        whole, start = match[0], match.start(1) - match.start()
+        inside = escaped.sub(lambda pair: escape if pair[1] == escape else quote + quote, match[1])
+        return whole[:start] + inside + whole[-len(quote) :]
+
+    return cell.sub(mended, data)
 
 
 def _split_header(data: bytes, options: ReadOptions) -> tuple[list[str], bytes]:
