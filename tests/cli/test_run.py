@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -123,6 +124,37 @@ def test_a_signal_stops_it_after_the_batch(tmp_path: Path, number: int, code: in
     assert "batch 0" in err
     batches = [{each.name for each in (tmp_path / "c" / log).iterdir()} for log in ("offsets", "commits")]
     assert batches[0] == batches[1], "what was begun is committed"
+
+
+@pytest.mark.slow
+def test_java_killed_under_a_run_is_told_in_words(tmp_path: Path) -> None:
+    file = pipeline(tmp_path)
+    put(tmp_path, "a", ts=[1, 2, 5], k=["x", "y", "x"])
+    running = started("run", file, *LOCAL, "--checkpoint", tmp_path / "c", "--trigger", "200 milliseconds")
+    try:
+        wait_for(tmp_path / "c" / "commits" / "0", running)
+        os.kill(java_below(running.pid), signal.SIGKILL)
+        _, err = running.communicate(timeout=120)
+    finally:
+        running.kill()
+        running.wait()
+    assert running.returncode == 1, err
+    assert "SASH-SPARK-088" in err
+    assert "Traceback" not in err
+
+
+def java_below(parent: int) -> int:
+    """The Java process that a process started."""
+    pids = [int(each) for each in os.listdir("/proc") if each.isdigit()]
+    for pid in pids:
+        try:
+            ppid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            command = Path(f"/proc/{pid}/cmdline").read_text()
+        except OSError:
+            continue
+        if ppid == parent and "java" in command.partition("\0")[0]:
+            return pid
+    raise AssertionError("there is no Java below")
 
 
 def wait_for(path: Path, running: subprocess.Popen[str]) -> None:

@@ -127,7 +127,10 @@ class Watcher:
 
     def _see(self) -> bool:
         """Take in the newest batch; whether there is one since the last look."""
-        newest = self._handle.query.lastProgress
+        try:
+            newest = self._handle.query.lastProgress
+        except Exception:  # Java has gone: that ends the run, which tells it
+            return False
         if newest is None or (newest["batchId"], newest["timestamp"]) == self._newest:
             return False
         self._newest = (newest["batchId"], newest["timestamp"])

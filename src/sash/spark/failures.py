@@ -103,17 +103,41 @@ def sash_error(error: BaseException) -> SashError:
     """The one error that a user should see for what Spark raised; Spark's own is its cause."""
     if isinstance(error, SashError):
         return error
-    texts = _chain(error)
-    found = next(filter(None, map(find, texts)), None) or next(filter(None, map(_known, texts)), None)
-    if found is None:
-        found = SashError(
-            "SASH-SPARK-040",
-            f"Spark could not go on: {_in_short(texts)}",
-            remedy="Mend the cause and start again with the same checkpoint; Spark's own error is behind "
-            "this one (its __cause__).",
-        )
+    found = _gone() if _java_has_gone(error) else _told_of(error)
     found.__cause__ = error
     return found
+
+
+def _gone() -> SashError:
+    return SashError(
+        "SASH-SPARK-088",
+        "Spark's Java process has gone: it was killed, or ended by itself.",
+        remedy="If memory was short, the system's log says so: give it more, or let it have less "
+        "(spark.driver.memory). Start again with the same checkpoint; nothing is lost or doubled.",
+    )
+
+
+def _told_of(error: BaseException) -> SashError:
+    texts = _chain(error)
+    found = next(filter(None, map(find, texts)), None) or next(filter(None, map(_known, texts)), None)
+    return found or SashError(
+        "SASH-SPARK-040",
+        f"Spark could not go on: {_in_short(texts)}",
+        remedy="Mend the cause and start again with the same checkpoint; Spark's own error is behind "
+        "this one (its __cause__).",
+    )
+
+
+def _java_has_gone(error: BaseException) -> bool:
+    """Whether nobody answers any more where PySpark asks: what a sink or source met comes as a text."""
+    from py4j.protocol import Py4JNetworkError
+
+    at: BaseException | None = error
+    while at is not None:
+        if isinstance(at, ConnectionError | Py4JNetworkError):
+            return True
+        at = at.__cause__ or at.__context__
+    return False
 
 
 def _chain(error: BaseException) -> list[str]:

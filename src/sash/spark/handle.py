@@ -74,28 +74,28 @@ class Handle:
     @property
     def isActive(self) -> bool:
         """Whether it still runs."""
-        return bool(self.query.isActive)
+        return not self._is_over()
 
     @property
     def status(self) -> dict[str, Any]:
         """What it does at this moment."""
-        return dict(self.query.status)
+        return dict(self._guarded(lambda: self.query.status))
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:
         """The newest batch: Spark's figures, and under `sash` those in rows."""
-        progress = self.query.lastProgress
+        progress = self._guarded(lambda: self.query.lastProgress)
         return None if progress is None else self._told(progress)
 
     @property
     def recentProgress(self) -> list[dict[str, Any]]:
         """The newest batches, oldest first."""
-        return [self._told(progress) for progress in self.query.recentProgress]
+        return [self._told(progress) for progress in self._guarded(lambda: self.query.recentProgress)]
 
     def exception(self) -> SashError | None:
         """Why it stopped, if it failed."""
         if self._failure is None:
-            error = self.query.exception()
+            error = self._guarded(self.query.exception)
             self._failure = None if error is None else sash_error(error)
         return self._failure
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from sash.errors import SashError
@@ -171,9 +171,15 @@ def make_session(master: str = "local[*]", app_name: str = "sash", **settings: A
     atexit.register(stop_session, spark)
     _check_version(spark)
     spark.sparkContext.setLogLevel("ERROR")
+    # What it prints when Java is killed is a traceback.
+    cast(Any, spark.sparkContext)._accumulatorServer.handle_error = _silent
     if "spark.sql.shuffle.partitions" not in given:
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
     return spark
+
+
+def _silent(*_: object) -> None:
+    """Whoever asks Spark next is told that it has gone."""
 
 
 def _local_settings(master: str) -> dict[str, str]:
