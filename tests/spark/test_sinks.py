@@ -377,6 +377,7 @@ def test_what_is_no_sink() -> None:
     refused("SASH-SPARK-063", lambda: resolve(5))
     refused("SASH-SPARK-063", lambda: resolve("memory", "/somewhere"))
     refused("SASH-SPARK-063", lambda: resolve(print, None, {"header": True}))
+    refused("SASH-SPARK-063", lambda: resolve("parquet", "/somewhere", {"partitionBy": "k"}))
     refused("SASH-SPARK-062", lambda: resolve("parquet"))
 
 

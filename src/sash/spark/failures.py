@@ -26,6 +26,7 @@ _NOTE = re.compile(rf"{_MARK}(\{{.*\}})\s*$", re.MULTILINE)
 _PLAIN = re.compile(r"SashError: (SASH-[A-Z]+-\d{3}): (.+)$", re.MULTILINE)
 _CLASS = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
 _JAVA_CLASS = re.compile(r"^(?:\w+\.)+[\w$]+: ")
+_BY_JAVA = re.compile(r"^(?::|Caused by:) (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _NO_SASH = re.compile(r"No module named '(sash|numba|pyarrow|numpy|sqlglot)(?:\.[\w.]+)?'")
 _LONGEST = 300
 _MOST_CAUSES = 20
@@ -203,10 +204,18 @@ def _in_short(texts: Sequence[str]) -> str:
 
 def _short(text: str) -> str:
     """The sentence of a long text that names the cause: the last exception of a Python traceback, or
-    the first line."""
+    the first line. Where that exception is Java's, what Java says.
+
+    >>> _short("Traceback (most recent call last):\\n  ...\\npy4j.protocol.Py4JJavaError: An error occurred "
+    ...        "while calling o7.save.\\n: java.io.IOException: no\\n\\tat x\\nCaused by: java.X: Not one")
+    'Not one.'
+    """
     text = text.split("=== Streaming Query ===")[0]
     causes = _CLASS.findall(text)
-    if "Traceback (most recent call last)" in text and causes:
+    by_java = _BY_JAVA.findall(text) if "Py4JJavaError: " in text else []
+    if by_java:
+        line = by_java[-1]
+    elif "Traceback (most recent call last)" in text and causes:
         kind, what = causes[-1]
         line = f"{kind}: {what}" if what else kind
     else:

@@ -16,6 +16,7 @@ from sash.spark.sinks.snapshot import SnapshotSink
 from sash.spark.sinks.spark_format import FormatSink
 
 _PATHLESS = ("memory", "console", "noop")
+_OF_WRITERS = ("partitionby", "outputmode", "clusterby")
 
 
 def resolve(sink: object, path: object = None, options: Mapping[str, Any] | None = None) -> Sink:
@@ -26,6 +27,13 @@ def resolve(sink: object, path: object = None, options: Mapping[str, Any] | None
     """
     given = {name: _text(value) for name, value in (options or {}).items()}
     folder = None if path is None else str(path)
+    for name in given:
+        if name.lower() in _OF_WRITERS:  # as an option Spark would leave it aside, without a word
+            raise SashError(
+                "SASH-SPARK-063",
+                f"A sink takes no '{name}'.",
+                remedy="Changes are appended, in one folder; a function per batch can write them elsewhere.",
+            )
     if not isinstance(sink, str):
         if not callable(sink):
             raise SashError(
