@@ -56,6 +56,7 @@ def _row(**changed: object) -> dict[str, object]:
     "rows",
     [
         [_row(m=[None])],
+        [_row(m={"x": 1.5})],
         [_row(a=np.datetime64("2024-01-01")), _row(a=np.int64(1))],
         [_row(a=[np.datetime64("2024-01-01"), np.int64(1)])],
         [_row(a={"x": np.datetime64("2024-01-01")}), _row(a={"x": np.int64(1)})],

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as types
 
 from sash.catalog.clock import read_instant
-from sash.catalog.python_values import has_broken_maps, mixes_datetimes, unwrapped, without_missing
+from sash.catalog.python_values import mixes_datetimes, unfit_within, unwrapped, without_missing
 from sash.errors import SashError
 
 _ARROW_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -231,7 +231,7 @@ def _value(array: pa.Array, row: int) -> object:
 
 def _infer(values: Sequence[object], target: pa.DataType) -> pa.Array | None:
     if mixes_datetimes(values) or (
-        types.is_nested(target) and any(has_broken_maps(value, target) for value in values)
+        types.is_nested(target) and any(unfit_within(value, target) for value in values)
     ):
         return None
     values = unwrapped(values)

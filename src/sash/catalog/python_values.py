@@ -1,12 +1,13 @@
 """Python values before Arrow sees them: what would bring it down is turned away or unwrapped.
 
 Arrow aborts on a MAP with a missing entry, and crashes where it must infer a type for NumPy
-datetimes beside other NumPy scalars; neither can be caught, so both are looked for here.
+datetimes beside other NumPy scalars; neither can be caught, so both are looked for here. So are
+fractions for integers within nested values, which it would cut off.
 """
 
 from __future__ import annotations
 
-__all__ = ["has_broken_maps", "mixes_datetimes", "unwrapped", "without_missing"]
+__all__ = ["mixes_datetimes", "unfit_within", "unwrapped", "without_missing"]
 
 from collections.abc import Mapping, Sequence
 
@@ -64,27 +65,30 @@ def _inside(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def has_broken_maps(value: object, target: pa.DataType) -> bool:
-    """Whether a value for a nested type has a MAP in it with a missing entry.
+def unfit_within(value: object, target: pa.DataType) -> bool:
+    """Whether a value for a nested type has a MAP in it with a missing entry, or a fraction for an integer.
 
-    >>> has_broken_maps([None], pa.map_(pa.string(), pa.int32()))
-    True
+    >>> unfit_within([None], pa.map_(pa.string(), pa.int32())), unfit_within([1.5], pa.list_(pa.int32()))
+    (True, True)
     """
-    if value is None or not types.is_nested(target):
+    if value is None:
         return False
+    if not types.is_nested(target):
+        fraction = isinstance(value, (float, np.floating)) and not float(value).is_integer()
+        return fraction and types.is_integer(target)
     if types.is_map(target):
         if isinstance(value, Mapping):
-            return any(has_broken_maps(each, target.item_type) for each in value.values())
+            return any(unfit_within(each, target.item_type) for each in value.values())
         pairs = value if isinstance(value, (list, tuple, np.ndarray)) else ()
         return any(pair is None or _broken_pair(pair, target) for pair in pairs)
     if types.is_struct(target):
         fields = value if isinstance(value, Mapping) else {}
-        return any(has_broken_maps(fields.get(field.name), field.type) for field in target)
+        return any(unfit_within(fields.get(field.name), field.type) for field in target)
     items = value if isinstance(value, (list, tuple, np.ndarray)) else ()
-    return any(has_broken_maps(each, target.value_type) for each in items)
+    return any(unfit_within(each, target.value_type) for each in items)
 
 
 def _broken_pair(pair: object, target: pa.DataType) -> bool:
     if isinstance(pair, Mapping):
-        return has_broken_maps(pair.get("value"), target.item_type)
-    return isinstance(pair, tuple) and len(pair) == 2 and has_broken_maps(pair[1], target.item_type)
+        return unfit_within(pair.get("value"), target.item_type)
+    return isinstance(pair, tuple) and len(pair) == 2 and unfit_within(pair[1], target.item_type)

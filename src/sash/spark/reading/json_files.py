@@ -146,7 +146,7 @@ def _text(value: Any, type_: pa.DataType) -> str | None:
     if types.is_string(type_):
         if isinstance(value, str):
             return value.encode("utf-8", errors="replace").decode("utf-8")
-        return json.dumps(_plain(value))
+        return _json(value).encode("utf-8", errors="replace").decode("utf-8")
     if types.is_boolean(type_):
         return str(value).lower() if isinstance(value, bool) else None
     if types.is_integer(type_):
@@ -159,6 +159,15 @@ def _text(value: Any, type_: pa.DataType) -> str | None:
     if number:
         return None if types.is_date(type_) else _since_1970(value)
     return str(value) if isinstance(value, str) else None
+
+
+def _json(value: Any) -> str:
+    """A value as JSON, its numbers as they were written."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_json(name)}: {_json(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_json, value)) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
 
 
 def _since_1970(number: str) -> str | None:
