@@ -66,7 +66,8 @@ JSON = {
     "more": '{"ts": "2024-07-01T12:00:00Z", "text": "a", "other": {"x": [1]}}',
     "wrong kinds": '{"ts": "2024-07-01T12:00:00Z", "text": 7.50, "whole": "1", "real": "x", "yes": "true"}',
     "nested in text": '{"ts": "2024-07-01T12:00:00Z", "text": {"x": [1, 2.5, null]}}',
-    "exact numbers in text": '{"ts": "2024-07-01T12:00:00Z", "text": {"price": 1.10, "id": 12345678901234567.891, "ü": "€"}}',
+    "exact numbers in text": '{"ts": "2024-07-01T12:00:00Z", "text": '
+    '{"price": 1.10, "id": 12345678901234567.891, "ü": "€"}}',
     "true in text": '{"ts": "2024-07-01T12:00:00Z", "text": true}',
     "whole for real": '{"ts": "2024-07-01T12:00:00Z", "real": 3, "exact": 3}',
     "real for whole": '{"ts": "2024-07-01T12:00:00Z", "whole": 3.0}',
