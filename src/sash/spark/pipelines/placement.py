@@ -46,6 +46,7 @@ def place(plan: Node) -> Node:
     >>> from sash.language.expressions import Field
     >>> from sash.language.windows import Window
     >>> from sash.plan.explain import explain
+    >>> from sash.plan.nodes import Source
     >>> packets = Source("packets", (Field("ts", pa.int64()), Field("src", pa.string())), 0)
     >>> print(explain(place(Distinct(Windowed(packets, Window("range", length=60))))))
     distinct [WK] state=keyed bound=2 x distinct (ts, src)
