@@ -36,8 +36,8 @@ GROUPS = 9
 def groups() -> list[list[Play]]:
     """Some fixtures of every topic in each group; those of one kind of time go together.
 
-    Time moves to the end of all that run together, so those whose rows lie far ahead are by themselves:
-    beside them an RSTREAM that slides would not come to an end.
+    Time moves to the end of all that run together, so those whose rows lie far ahead are kept apart (they
+    are few, and so come after the groups that are run): beside them an RSTREAM that slides never ends.
     """
     found: list[list[Play]] = []
     for kind in ("integer", "timestamp"):

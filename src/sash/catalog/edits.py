@@ -22,7 +22,7 @@ from sash.engine.expressions import Faults, evaluate
 from sash.errors import Place, SashError
 from sash.language.binder import Binder
 from sash.language.definitions import place_of_name
-from sash.language.expressions import Field
+from sash.language.expressions import Expression, Field
 from sash.language.scope import Scope, names_of, suggestion
 from sash.language.statements import Delete, InsertInto, Update
 from sash.language.syntax import place_of
@@ -115,7 +115,8 @@ def _updated(statement: Update, history: History, chosen: np.ndarray, text: str)
     for name, expression in statement.assignments:
         i = _position(name, history)
         field = history.definition.fields[i]
-        new[i] = _computed(binder, expression, old, len(chosen), field)
+        place = place_of(expression, text)
+        new[i] = _computed(binder.bind(expression), place, old, len(chosen), field)
     return tuple(new)
 
 
@@ -136,11 +137,10 @@ def _binder(history: History, text: str, clause: str) -> Binder:
 
 
 def _value(binder: Binder, written: exp.Expr, field: Field, row: int) -> pa.Array:
+    bound = binder.bind(written)
     try:
-        return _computed(binder, written, [], 1, field)
+        return _computed(bound, place_of(written, binder.text), [], 1, field)
     except SashError as error:
-        if not error.code.startswith("SASH-TABLE"):
-            raise  # it says what is wrong with the expression, and where
         message = f"In row {row}: {error.message}"
         raise SashError(error.code, message, remedy=error.remedy, place=error.place) from error
 
@@ -151,12 +151,11 @@ def _place_of_row(row: tuple[exp.Expression, ...], text: str) -> Place | None:
 
 
 def _computed(
-    binder: Binder, written: exp.Expr, columns: list[pa.Array], length: int, field: Field
+    expression: Expression, place: Place | None, columns: list[pa.Array], length: int, field: Field
 ) -> pa.Array:
-    """The values of an expression as a column's type, every one of them computed."""
+    """The values of an expression as a column's type, every one of them computed; `place` is for errors."""
     faults = Faults()
-    array = evaluate(binder.bind(written), columns, length, faults)
-    place = place_of(written, binder.text)
+    array = evaluate(expression, columns, length, faults)
     if faults.total:
         raise SashError(
             "SASH-TABLE-005",

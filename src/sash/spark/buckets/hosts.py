@@ -58,15 +58,12 @@ def _asked(path: str, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]
         (what, about), _ = receive(connection)
     if what == "given":
         return int(about)
-    raise (
-        about
-        if what == "refused"
-        else SashError(
-            "SASH-SPARK-084",
-            f"Bucket {task.bucket} of stage {task.stage} failed in batch {task.batch}: {_last_line(about)}.",
-            remedy="Nothing is lost: the batch is played again at the next start. Please report it.\n"
-            + about,
-        )
+    if what == "refused":
+        raise about
+    raise SashError(
+        "SASH-SPARK-084",
+        f"Bucket {task.bucket} of stage {task.stage} failed in batch {task.batch}: {_last_line(about)}.",
+        remedy="Nothing is lost: the batch is played again at the next start. Please report it.\n" + about,
     )
 
 

@@ -57,7 +57,6 @@ class _Kept:
     lock: threading.Lock = field(default_factory=threading.Lock)
     past: deque[int] = field(default_factory=deque)
     """The batches, in order, of which there may be files."""
-    """Manifests of the batches that are retained, as far as known."""
 
 
 class Keeper:

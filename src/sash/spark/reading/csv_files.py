@@ -95,7 +95,7 @@ def read(data: bytes, fields: Sequence[Field], all_fields: Sequence[Field], opti
 def _unescaped(data: bytes, options: ReadOptions) -> bytes:
     """Escaped quotes in quoted cells as doubled ones, which both readers know, and escaped escapes as one.
 
-    Before anything else, and outside of quotes, the sign is plain text.
+    Before any other sign, and outside of quotes, the escape is plain text.
     """
     if not options.quote or not options.escape or options.escape == options.quote:
         return data
@@ -103,8 +103,8 @@ def _unescaped(data: bytes, options: ReadOptions) -> bytes:
     if quote not in data or escape not in data:
         return data
     q, e, separator = re.escape(quote), re.escape(escape), re.escape(options.separator.encode())
-    ends = b"" if options.multi_line else rb"\r\n"
-    body = rb"(?:[^%b%b%b]++|%b[^%b]|%b%b)*+" % (q, e, ends, e, ends or b"\0", q, q)
+    ends, anything = (b"", rb"(?s:.)") if options.multi_line else (rb"\r\n", rb"[^\r\n]")
+    body = rb"(?:[^%b%b%b]++|%b%b|%b%b)*+" % (q, e, ends, e, anything, q, q)
     cell = re.compile(rb"(?:^|[\r\n]|%b)%b(%b)%b" % (separator, q, body, q))
     escaped = re.compile(rb"%b([%b%b])" % (e, e, q))
 

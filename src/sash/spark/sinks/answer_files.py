@@ -47,9 +47,10 @@ class AnswerFiles:
             self._lock = Lock(self._log / ".lock", "snapshot", folder)
         except OSError as error:
             raise _unwritable(folder, error) from error
-        # Of what runs before this one left: a link to it made since would have moved the time of its change.
-        since = time.monotonic() - time.time()
-        self._past = {each.name: since + each.stat().st_ctime for each in folder.glob("_answer=*.parquet")}
+        # Since when versions are not needed for a batch. Those that earlier runs left: since the last link
+        # to them was made or taken away, which is what moves the time of a file's change.
+        began = time.monotonic() - time.time()
+        self._past = {each.name: began + each.stat().st_ctime for each in folder.glob("_answer=*.parquet")}
 
     def close(self) -> None:
         """Let another run fill the folder."""

@@ -26,8 +26,6 @@ FOLDER_FORMATS = ("parquet", "json", "csv", "orc")
 
 _NOTES = "_sash_batches"  # Spark and everyone else leave names with an underscore alone
 _KEPT = 3
-
-
 _TO_THE_MICROSECOND = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
