@@ -70,6 +70,10 @@ def _taken(numbers: Instants, rows: np.ndarray) -> Instants:
     return numbers[rows] if value is None else repeated(value, len(rows))
 
 
+def _own(numbers: Instants) -> Instants:
+    return numbers.copy() if _is_repeated([numbers]) is None else numbers
+
+
 @dataclass(frozen=True, eq=False)
 class Changes:
     """Signed lifetimes, column-wise: what one step puts on one edge of a circuit.
@@ -138,7 +142,12 @@ class Changes:
         rest = self.slice(start, len(self))
         held = rest.begin if rest.begin.base is None else rest.begin.base
         few = isinstance(held, np.ndarray) and _TIMES_SMALLER * len(rest) <= held.size
-        return rest.take(np.arange(len(rest))) if few else rest
+        return rest._copied() if few else rest
+
+    def _copied(self) -> Changes:
+        """The same rows in memory of their own."""
+        columns = tuple(pa.concat_arrays([column]) for column in self.columns)
+        return Changes(columns, self.begin.copy(), _own(self.until), _own(self.weight))
 
     def with_columns(self, columns: Sequence[pa.Array]) -> Changes:
         """Other columns, the same lifetimes."""

@@ -96,6 +96,8 @@ def closing_operator_for(node: Node, faults: Faults) -> Operator:
     """
     strict = any(pattern(read) is Pattern.STR for read in reads(node))
     match node:
+        case Aggregate():
+            return _aggregate(node, faults, closes=True)
         case Distinct() if not strict:
             return DistinctAnswer(_types(node))
         case SemiJoin() if pattern(node.left) is not Pattern.STR:
@@ -198,8 +200,12 @@ def _(node: SetOperation, faults: Faults) -> Operator:
 
 @operator_for.register
 def _(node: Aggregate, faults: Faults) -> Operator:
-    types = _types(node.input)
-    return GroupAggregate(_types(node), node.groups, node.aggregates, types, faults, pattern(node.input))
+    return _aggregate(node, faults)
+
+
+def _aggregate(node: Aggregate, faults: Faults, *, closes: bool = False) -> GroupAggregate:
+    read = _types(node.input), faults, pattern(node.input)
+    return GroupAggregate(_types(node), node.groups, node.aggregates, *read, closes)
 
 
 @operator_for.register
@@ -209,8 +215,7 @@ def _(node: TopK, faults: Faults) -> Operator:
     groups = _groups_below(node)
     if groups is None:
         return top
-    aggregate = operator_for(groups.aggregate, faults)
-    assert isinstance(aggregate, GroupAggregate)
+    aggregate = _aggregate(groups.aggregate, faults)
     return TopGroups(_types(node), aggregate, top, groups.selected, groups.call, groups.ties)
 
 

@@ -190,7 +190,7 @@ def lanes_of(lines: np.ndarray, rows: np.ndarray, lanes: np.ndarray) -> None:
 
 @kernel(
     int64(
-        reads_i64, reads_i64, writes_i64, reads_words, int64, reads_words, reads_i64, int64,
+        reads_i64, reads_i64, writes_i64, reads_words, int64, reads_words, reads_i64, int64, int64,
         writes_i64, writes_i64, writes_i64, writes_i64, writes_i64, writes_i64,
     )
 )  # fmt: skip
@@ -202,6 +202,7 @@ def link_states(
     lasting: int,
     words: np.ndarray,
     telling: np.ndarray,
+    closes: int,
     forever: int,
     out_states: np.ndarray,
     out_groups: np.ndarray,
@@ -215,6 +216,8 @@ def link_states(
     Two states of a group have equal rows where the columns `telling` of `words` [n, w] are equal.
     `lasting`: the row stays without rows below it (a global aggregate). `before` is used up. The number
     of groups that have a row is kept in `living[0]`. There must be room for as many lifetimes as states.
+
+    `closes`: every end is written as a negative row, and no `until`; there must be room for two per state.
     """
     written, more = 0, 0
     for i in range(len(groups)):
@@ -234,18 +237,22 @@ def link_states(
             if same:
                 before[i] = shown
                 continue
-            if shown >= 0:
+            if shown >= 0 and not closes:
                 out_until[shown] = now
             else:
                 out_states[written], out_groups[written], out_begin[written] = earlier, groups[i], now
-                out_until[written], out_weight[written] = forever, -1
+                out_weight[written] = -1
+                if not closes:
+                    out_until[written] = forever
                 written += 1
             more -= 1
         before[i] = NONE
         if is_there:
             before[i] = written
             out_states[written], out_groups[written], out_begin[written] = i, groups[i], now
-            out_until[written], out_weight[written] = forever, 1
+            out_weight[written] = 1
+            if not closes:
+                out_until[written] = forever
             written += 1
             more += 1
     living[0] += more

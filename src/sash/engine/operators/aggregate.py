@@ -41,7 +41,7 @@ from sash.engine.state.saving import arrays_table, table_arrays
 from sash.engine.state.stable_keys import StableKeys, roomy
 from sash.engine.values import Faults
 from sash.language.expressions import AggregateCall, Expression
-from sash.lifetimes import FOREVER, Changes, Instant
+from sash.lifetimes import FOREVER, Changes, Instant, repeated
 from sash.plan.patterns import Pattern
 
 _END = (np.int64, np.int64, np.int64, np.float64)  # until, group, lanes
@@ -62,6 +62,8 @@ class GroupAggregate(Operator):
     input_types: tuple[pa.DataType, ...]
     faults: Faults
     pattern: Pattern
+    closes: bool = False
+    """Whether rows end by negative ones even within a step: what only the answer reads."""
     lanes: Lanes = field(init=False)
     keys: StableKeys = field(init=False)
     _ends: Calendar = field(init=False)
@@ -226,27 +228,31 @@ class GroupAggregate(Operator):
         return groups, at, before, ints, floats
 
     def _rows(self, states: list[States]) -> Changes:
-        """Rows with lifetimes from one change of a group's row to the next. The list is emptied."""
+        """Rows from one change of a group's row to the next. The list is emptied."""
         groups, at, before, ints, floats = states.pop()
         n = len(groups)
         telling = self.lanes.telling if self.groups else None
-        out = [np.empty(n, np.int64) for _ in range(5)]
+        most = 2 * n if self.closes else n
+        chosen, owners, begin, weight = (np.empty(most, np.int64) for _ in range(4))
+        until = np.empty(0 if self.closes else most, np.int64)
+        out = int(self.closes), FOREVER, chosen, owners, begin, until, weight, self.living
         whole = int(not self.groups)
         if telling is not None:
-            written = link_states(groups, at, before, ints, whole, ints, telling, FOREVER, *out, self.living)
+            written = link_states(groups, at, before, ints, whole, ints, telling, *out)
             del groups, at, before
             linked = np.empty((ints.shape[1], written), np.int64)
-            lanes_of(ints, out[0][:written], linked)
+            lanes_of(ints, chosen[:written], linked)
             del ints
             results = self._results(linked, floats[:0].T, np.ones(written, np.bool_))
         else:
             results = self._results(ints.T, floats.T, (ints[:, 0] > 0) & (before != EARLIER))
             words = (key_words if any(column.null_count for column in results) else value_words)(results, n)
             every = np.arange(words.shape[1])
-            written = link_states(groups, at, before, ints, whole, words, every, FOREVER, *out, self.living)
-            results = gathered(results, out[0][:written])
-        _, owners, begin, until, weight = (part[:written] for part in out)
-        return Changes((*self.keys.columns(owners), *results), begin, until, weight)
+            written = link_states(groups, at, before, ints, whole, words, every, *out)
+            results = gathered(results, chosen[:written])
+        ends = repeated(FOREVER, written) if self.closes else until[:written]
+        columns = *self.keys.columns(owners[:written]), *results
+        return Changes(columns, begin[:written], ends, weight[:written])
 
     def _results(self, ints: np.ndarray, floats: np.ndarray, fresh: np.ndarray) -> list[pa.Array]:
         return self.lanes.finish(ints, floats, fresh, self.faults, self._extreme_values)
