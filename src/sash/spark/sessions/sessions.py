@@ -57,6 +57,10 @@ SETTINGS = (
     Setting(f"{_ROCKSDB}.changelogCheckpointing.enabled", "true", "a batch saves what changed"),
     Setting(f"{_ROCKSDB}.trackTotalNumberOfRows", "false", "counting rows costs a look-up for each"),
     Setting(
+        "spark.sql.adaptive.streaming.stateless.enabled", "false",
+        "a batch is one job: what follows its first stage need not be planned anew",
+    ),
+    Setting(
         "spark.python.use.daemon", "true", "the processes that keep buckets live as long as it",
         at_start=True, necessary=True,
     ),

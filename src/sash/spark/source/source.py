@@ -49,7 +49,7 @@ Part = tuple[str, "Slice"]
 _LARGEST = 3 << 29
 """Bytes that one batch of packs may hold: a binary column of Arrow ends at 2 GiB."""
 
-_WORTH_CUTTING = 20_000
+_WORTH_CUTTING = 10_000
 """Rows: smaller slices are not divided among tasks."""
 
 _NO_LIMIT_OF_ITS_OWN = 2**31 - 1
