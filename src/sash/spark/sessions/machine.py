@@ -33,6 +33,9 @@ _PATIENCE = 20.0
 _LONGEST_FOLDER = 55
 """Spark puts sockets with names of 42 characters into the folder; a socket's path has at most 104."""
 
+_REGIONS = "-XX:G1HeapRegionSize=16m"
+"""A pack should fit half a region of Java's memory: what does not makes it look through all of that anew."""
+
 _THROWN = r'^Exception in thread "\w+" [\w.]+: '
 
 _LOG4J = """# Only errors, and those into the file that standard error is.
@@ -129,7 +132,7 @@ def launch(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _with_folder(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
     (folder / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
-    options = [f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"]
+    options = [_REGIONS, f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"]
     if len(str(folder)) <= _LONGEST_FOLDER:
         options.append(f"-Djava.io.tmpdir={folder}")
     given = settings.get("spark.driver.extraJavaOptions", "")
