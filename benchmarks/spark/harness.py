@@ -69,6 +69,8 @@ class Side:
     """Other files than everyone's."""
     rehearsed: int = 0
     """Triggers that the rehearsal has at least: more than one behind the warm-up where they are cheap."""
+    runs: int = 1
+    """Runs in each trial: several where a run is too short to say much."""
 
     @property
     def triggers(self) -> int:
@@ -76,7 +78,9 @@ class Side:
         return self.warm_up + self.measured
 
 
-def sash_side(name: str, query: str, warm_up: int, measured: int, **settings: Any) -> Side:
+def sash_side(
+    name: str, query: str, warm_up: int, measured: int, *, runs: int = 1, **settings: Any
+) -> Side:
     """Sash with a query over the streams of the files."""
 
     def start(spark: SparkSession, files: Files, checkpoint: Path) -> Query:
@@ -85,7 +89,7 @@ def sash_side(name: str, query: str, warm_up: int, measured: int, **settings: An
         running: Query = db.query(query, name=name).start("noop", checkpoint=checkpoint)
         return running
 
-    return Side(name, start, warm_up, measured, rehearsed=12)
+    return Side(name, start, warm_up, measured, rehearsed=12, runs=runs)
 
 
 def sash_changes(spark: SparkSession, files: Files, query: str) -> pa.Table:
@@ -123,7 +127,7 @@ class Bench:
         self._rehearse(files, sides)
         runs: dict[str, list[Run]] = {side.name: [] for side in sides}
         for trial in range(self.trials):
-            for side in sides if trial % 2 == 0 else reversed(sides):
+            for side in _turns(sides, forwards=trial % 2 == 0):
                 self._tell(f"trial {trial + 1} of {self.trials}", side)
                 runs[side.name].append(self._run(files, side, side.triggers))
         return {side.name: summary(runs[side.name], side.warm_up) for side in sides}
@@ -202,6 +206,13 @@ class Figure:
         with told(bench.spark, SETTINGS):
             record |= self.measure(bench)
         return record | {"trials": bench.trials} | verdicts(record, self.targets)
+
+
+def _turns(sides: Sequence[Side], *, forwards: bool) -> Iterator[Side]:
+    """Every side as often as it runs in a trial, one after another, and back again."""
+    for turn in range(max(side.runs for side in sides)):
+        yield from [side for side in sides if turn < side.runs][:: 1 if forwards else -1]
+        forwards = not forwards
 
 
 def ratios(own: Summary, peers: Mapping[str, Summary]) -> dict[str, float]:

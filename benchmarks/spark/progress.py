@@ -93,7 +93,7 @@ def summary(runs: Sequence[Run], warm_up: int) -> Summary:
         "ms_per_trigger": ms,
         "mean_ms_per_trigger": round(statistics.mean(batch.ms for batch in measured), 1),
         "wall_ms_per_trigger": _wall(runs, warm_up),
-        "rows_per_s_by_trial": [
+        "rows_per_s_by_run": [
             round(rows / _median(batch.ms for batch in run.batches[warm_up:]) * 1000) for run in runs
         ],
         "ms_by_phase": {

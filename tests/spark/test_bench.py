@@ -14,7 +14,7 @@ from benchmarks.spark.harness import Bench
 from cli.commands import sash_command
 
 MEASURED = {"rows_per_s", "ms_per_trigger", "ms_by_phase", "triggers", "warm_up_triggers", "rows_per_trigger",
-            "bytes_written_per_trigger", "rows_per_s_by_trial"}  # fmt: skip
+            "bytes_written_per_trigger", "rows_per_s_by_run"}  # fmt: skip
 
 
 def measured(name: str, spark: Any, folder: Path, rows: int = 8_000) -> dict[str, Any]:

@@ -28,6 +28,9 @@ from sash.spark.buckets.packs import Clocks, Pack
 from sash.spark.pipelines.pipeline import Pipeline, Root, Stage
 from sash.spark.results import own_columns
 
+_STRIDE_ROWS = 65_536
+"""A batch's rows are all in memory anyway: smaller strides would cost more than they save."""
+
 
 @dataclass
 class _Running:
@@ -71,7 +74,7 @@ class Bucket:
         self._counted = self._first_flows()
 
     def _started(self, root: Root) -> _Running:
-        circuit = Circuit(root.plan, edge=not root.is_query)
+        circuit = Circuit(root.plan, edge=not root.is_query, stride_rows=_STRIDE_ROWS)
         waiting = {flow.name: Waiting() for flow in root.flows}
         for table in circuit.tables:
             history = self.pipeline.tables[table.lower()]
