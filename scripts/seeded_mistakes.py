@@ -146,6 +146,12 @@ MISTAKES = (
         "1 if ints[i, 0] >= 0 or lasting else 0",
     ),
     Mistake(
+        "a group whose old row is taken back with its new values",
+        f"{ENGINE}/kernels/aggregating.py",
+        "out_begin[written] = earlier, groups[i], now",
+        "out_begin[written] = i, groups[i], now",
+    ),
+    Mistake(
         "a delta-star that forgets the row which outlives the one in the answer",
         f"{ENGINE}/kernels/distinct.py",
         "        elif until > longest[slot]:\n            longest[slot] = until\n",

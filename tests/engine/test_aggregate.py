@@ -102,9 +102,9 @@ def close(found: Any, wanted: Any) -> bool:
 
 
 def operator(calls: Sequence[AggregateCall], keys: Sequence[Expression], types: Sequence[pa.DataType],
-             pattern: Pattern = Pattern.STR) -> GroupAggregate:  # fmt: skip
+             pattern: Pattern = Pattern.STR, closes: bool = False) -> GroupAggregate:  # fmt: skip
     outputs = (*(key.type for key in keys), *(call.type for call in calls))
-    return GroupAggregate(outputs, tuple(keys), tuple(calls), tuple(types), Faults(), pattern)
+    return GroupAggregate(outputs, tuple(keys), tuple(calls), tuple(types), Faults(), pattern, closes)
 
 
 def check(
@@ -115,7 +115,9 @@ def check(
     instants = instants_of(lives)
     cuts = random.sample(instants, min(len(instants), random.randint(1, 12)))
     frontiers = sorted({*cuts, instants[-1] + 1})
-    out = play(lambda: operator(calls, keys, types, pattern), [(lives, types)], frontiers, random)
+    closes = random.random() < 0.5
+    out = play(lambda: operator(calls, keys, types, pattern, closes), [(lives, types)], frontiers, random)
+    assert not closes or all(until == FOREVER for _, _, until, _ in out)
     for at in instants:
         groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         for row, count in alive_at(lives, at).items():

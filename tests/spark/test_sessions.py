@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -188,6 +189,13 @@ def test_logs_of_a_local_checkpoint_are_written_directly(spark: SparkSession) ->
         direct = "FileSystemBased" in (spark.conf.get(key, None) or "")
         assert direct is (path.startswith(("/", "file:")))
     spark.conf.unset(key)
+
+
+def test_what_py4j_prints_of_a_killed_java_is_left_to_the_error() -> None:
+    check_packages()
+    said = [logging.LogRecord("root", logging.ERROR, f"/lib/{file}", 1, "", (), None)
+            for file in ("py4j/java_gateway.py", "own/module.py")]  # fmt: skip
+    assert [bool(logging.getLogger().filter(record)) for record in said] == [False, True]
 
 
 def test_folders_of_the_dead_are_removed_and_of_the_living_kept(

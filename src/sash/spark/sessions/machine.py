@@ -11,6 +11,7 @@ from __future__ import annotations
 __all__ = ["changed_environment", "end", "launch", "quiet_warnings"]
 
 import fcntl
+import logging
 import os
 import re
 import shutil
@@ -33,7 +34,7 @@ _PATIENCE = 20.0
 _LONGEST_FOLDER = 55
 """Spark puts sockets with names of 42 characters into the folder; a socket's path has at most 104."""
 
-_REGIONS = "-XX:G1HeapRegionSize=16m"
+_REGIONS = "-XX:G1HeapRegionSize=8m"
 """A pack should fit half a region of Java's memory: what does not makes it look through all of that anew."""
 
 _THROWN = r'^Exception in thread "\w+" [\w.]+: '
@@ -69,10 +70,18 @@ class _Conf:
 
 
 def quiet_warnings() -> None:
-    """Keep PySpark's doubts about pandas 3 from the terminal: what Sash uses of pandas works with both."""
+    """Keep PySpark's doubts about pandas 3 from the terminal: what Sash uses of pandas works with both.
+
+    And what py4j prints when Java is killed while it is asked: whoever asked is told by an error.
+    """
     warnings.filterwarnings(
         "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
     )
+    logging.getLogger().addFilter(_is_not_py4j)
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 @contextmanager
