@@ -92,7 +92,8 @@ def operator_for(node: Node, faults: Faults) -> Operator:
 def closing_operator_for(node: Node, faults: Faults) -> Operator:
     """The same for an edge that only the answer reads: one that ends its rows itself, if there is one.
 
-    Rows that may end early anyway keep the usual one: their ends would have to be netted.
+    Rows that may end early anyway keep the usual one, as their ends would have to be netted; an aggregate
+    adds up an instant's rows before it gives any.
     """
     strict = any(pattern(read) is Pattern.STR for read in reads(node))
     match node:
