@@ -27,7 +27,8 @@ from benchmarks.engine.fingerprint import Fingerprint
 from benchmarks.spark.data import Files, written
 from benchmarks.spark.progress import Run, Summary, batches, summary
 from benchmarks.targets import Record, Target, verdicts
-from sash.spark.sessions.sessions import make_session, stop_session, suit_checkpoint
+from sash.spark.sessions.local_logs import suit_checkpoint
+from sash.spark.sessions.sessions import make_session, stop_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,18 +10,23 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sash.errors import SashError
 from sash.spark.sessions import machine, sessions
-from sash.spark.sessions.sessions import Setting, check_packages, check_session, make_session, suit_checkpoint
+from sash.spark.sessions.local_logs import STOCK, suit_checkpoint
+from sash.spark.sessions.sessions import Setting, check_packages, check_session, make_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-START = 'from sash.spark.sessions.sessions import *\nspark = make_session("local[2]")\n'
+START = """
+from sash.spark.sessions.local_logs import *
+from sash.spark.sessions.sessions import *
+spark = make_session("local[2]")
+"""
 MACHINE = "from pyspark import SparkContext\nprint(SparkContext._gateway.proc.pid, flush=True)\n"
 
 STATEFUL = """
@@ -182,13 +187,38 @@ def test_packages_that_lack_are_named_with_the_command(monkeypatch: pytest.Monke
         check_packages()
 
 
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+
+
 def test_logs_of_a_local_checkpoint_are_written_directly(spark: SparkSession) -> None:
-    key = "spark.sql.streaming.checkpointFileManagerClass"
     for path in ("/tmp/a", "hdfs://name/a", "file:///tmp/a", "s3a://b/a"):
         suit_checkpoint(spark, path)
-        direct = "FileSystemBased" in (spark.conf.get(key, None) or "")
+        direct = "SashCheckpointFileManager" in (spark.conf.get(_FILE_MANAGER, None) or "")
         assert direct is (path.startswith(("/", "file:")))
-    spark.conf.unset(key)
+    spark.conf.unset(_FILE_MANAGER)
+
+
+def test_logs_have_permissions_and_the_checksums_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    java: Any = spark.sparkContext._jvm
+    paths, managers = java.org.apache.hadoop.fs, java.org.apache.spark.sql.execution.streaming.checkpointing
+    where, settings = paths.Path(str(tmp_path)), java.org.apache.hadoop.conf.Configuration()
+    settings.set("fs.permissions.umask-mode", "027")
+    suit_checkpoint(spark, str(tmp_path))
+    own = str(spark.conf.get(_FILE_MANAGER))
+    spark.conf.unset(_FILE_MANAGER)
+    for name, manager in (("stock", STOCK), ("own", own)):
+        settings.set(_FILE_MANAGER, manager)
+        files = managers.CheckpointFileManager.create(where, settings)
+        assert files.getClass().getName() == manager
+        stream = files.createAtomic(paths.Path(where, name), False)
+        stream.write(bytearray(b"noted"))
+        stream.close()
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "stock").read_bytes() == b"noted"
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / ".own.crc").read_bytes() == (tmp_path / ".stock.crc").read_bytes()
+    (tmp_path / "own").write_bytes(b"noten")
+    with pytest.raises(Exception, match="Checksum"):
+        files.open(paths.Path(where, "own")).read()
 
 
 def test_what_py4j_prints_of_a_killed_java_is_left_to_the_error() -> None:

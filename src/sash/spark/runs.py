@@ -21,7 +21,7 @@ from sash.spark.feeds import Feed
 from sash.spark.handle import Handle
 from sash.spark.pipelines.pipeline import Pipeline, make_pipeline, with_id
 from sash.spark.results import check_columns, kind_of_all
-from sash.spark.sessions.sessions import suit_checkpoint
+from sash.spark.sessions.local_logs import suit_checkpoint
 from sash.spark.settings import Settings
 from sash.spark.sinks import Part, Run, check_places, start
 

@@ -31,9 +31,10 @@ import pyarrow as pa
 
 from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
+from sash.spark.buckets.narrowing import narrow_table, wide_table
 from sash.spark.failpoints import failpoint
 
-FORMAT = 5
+FORMAT = 6
 _MAGIC = b"SASHSTEP"
 _HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
 _LEAST_LOG = 64 << 10
@@ -126,8 +127,9 @@ class BucketFiles:
         bodies = []
         for table in tables.values():
             sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
-                writer.write_table(table)
+            narrow = narrow_table(table)
+            with pa.ipc.new_stream(sink, narrow.schema, options=_COMPRESSED) as writer:
+                writer.write_table(narrow)
             bodies.append(sink.getvalue())
         header = {"names": list(tables), "sizes": [body.size for body in bodies]}
         failpoint("merging")
@@ -136,7 +138,7 @@ class BucketFiles:
     def read_snapshot(self, batch: int) -> dict[str, pa.Table]:
         """The state that `write_snapshot` wrote."""
         header, bodies = self._read(self._snapshot(batch))
-        tables = [pa.ipc.open_stream(body).read_all() for body in bodies]
+        tables = [wide_table(pa.ipc.open_stream(body).read_all()) for body in bodies]
         return dict(zip(header["names"], tables, strict=True))
 
     def write_results(self, batch: int, results: Sequence[pa.RecordBatch]) -> Path:

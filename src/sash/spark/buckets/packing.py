@@ -18,7 +18,7 @@ from sash.engine.compile import operator_for
 from sash.engine.encoding import hashes_of, key_words
 from sash.engine.expressions import Faults, evaluate
 from sash.engine.operator import Operator, in_order
-from sash.lifetimes import FOREVER, Changes
+from sash.lifetimes import FOREVER, Changes, repeated
 from sash.plan.nodes import Exchange, Node, Source
 from sash.spark.buckets.packs import Control, Pack, Seen, write_pack, write_pointer
 from sash.spark.pipelines.pipeline import Pipeline
@@ -89,8 +89,8 @@ class Packer:
         ]
         times = columns[definition.time]
         begin = (times.cast(pa.int64()) if times.type != pa.int64() else times).to_numpy()
-        ones = np.ones(len(begin), np.int64)
-        return in_order(Changes(tuple(columns), begin, np.full(len(begin), FOREVER, np.int64), ones))
+        n = len(begin)
+        return in_order(Changes(tuple(columns), begin, repeated(FOREVER, n), repeated(1, n)))
 
 
 def dealt(

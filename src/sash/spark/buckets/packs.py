@@ -2,8 +2,9 @@
 
 A pack holds what one task has for one bucket: rows by flow, what it saw of each stream, and what the
 source knows of time. As bytes it is a JSON header after its length, then Arrow record batches back
-to back, compressed: they are shuffled once and may stay in a log for long. Every task sends a pack to
-every bucket, with rows or without, so that all buckets see the same time.
+to back, narrowed and, where that does not do, compressed: they are shuffled once and may stay in a log
+for long. Every task sends a pack to every bucket, with rows or without, so that all buckets see the same
+time.
 
 Rows of queries that end in an earlier stage go the same way, past the buckets: a header of no length,
 then an Arrow stream.
@@ -15,21 +16,23 @@ __all__ = ["Clocks", "Control", "Pack", "Seen", "read_pointer", "read_pack", "wr
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sash.lifetimes import FOREVER, Changes, Instant
+from sash.lifetimes import FOREVER, Changes, Instant, repeated
+from sash.spark.buckets.narrowing import AS_IT_IS, Form, narrowed, widened, written_types
 
 _LENGTH = struct.Struct("<I")
 _CODEC = pa.Codec("zstd", compression_level=1)
 _WORTHWHILE = 1024
 """Fewer bytes are left as they are."""
 _TIMES = (pa.int64(), pa.timestamp("us"), pa.timestamp("us", tz="UTC"))
-_LIFETIME = [pa.field("begin", pa.int64()), pa.field("until", pa.int64()), pa.field("weight", pa.int64())]
+_LIFETIME = 3
+"""Columns: begin, until, weight."""
 
 
 @dataclass(frozen=True)
@@ -72,27 +75,39 @@ class Pack:
 
 def write_pack(pack: Pack) -> bytes:
     """A pack as bytes."""
-    raw: list[pa.Buffer] = []
+    bodies: list[pa.Buffer] = []
+    sizes: list[tuple[int, int]] = []
     flows = {}
     for name, changes in pack.rows.items():
         if len(changes):
             plain = bool((changes.until == FOREVER).all() and (changes.weight == 1).all())
             time = _time_column(changes) if plain else None
-            flows[name] = [len(raw), plain, time]
-            raw.append(_batch(changes, plain, time).serialize())
-    bodies = [_CODEC.compress(body) if body.size >= _WORTHWHILE else body for body in raw]
+            batch, forms = _batch(changes, plain, time)
+            whole = batch.serialize()
+            body = _compressed(whole) if AS_IT_IS in forms else whole
+            flows[name] = [len(bodies), len(changes), plain, time, forms]
+            bodies.append(body)
+            sizes.append((body.size, whole.size))
     header: dict[str, Any] = {
         "order": pack.order,
         "flows": flows,
         "seen": {name: [one.rows, one.greatest, one.malformed] for name, one in pack.seen.items()},
         "control": [sorted(pack.control.idle), pack.control.end, pack.control.now],
         "clocks": pack.clocks,
-        "sizes": [(body.size, whole.size) for body, whole in zip(bodies, raw, strict=True)],
+        "sizes": sizes,
         "faults": dict(pack.faults),
     }
     text = json.dumps(header).encode()
     text += b" " * (-(len(text) + _LENGTH.size) % 64)  # bodies begin where Arrow likes them
     return b"".join([_LENGTH.pack(len(text)), text, *bodies])
+
+
+def _compressed(whole: pa.Buffer) -> pa.Buffer:
+    """Fewer bytes, or the same buffer if they would not be fewer."""
+    if whole.size < _WORTHWHILE:
+        return whole
+    less = _CODEC.compress(whole)
+    return less if less.size < whole.size else whole
 
 
 def write_pointer(path: str) -> bytes:
@@ -127,7 +142,7 @@ def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema]) -> Pack:
     bodies = []
     for size, whole in header["sizes"]:
         body = data.slice(at, size)
-        bodies.append(body if whole < _WORTHWHILE else _CODEC.decompress(body, whole))
+        bodies.append(body if size == whole else _CODEC.decompress(body, whole))
         at += size
     idle, end, now = header["control"]
     clocks = header["clocks"]
@@ -151,23 +166,25 @@ def _time_column(changes: Changes) -> int | None:
     return None
 
 
-def _batch(changes: Changes, plain: bool, time: int | None) -> pa.RecordBatch:
+def _batch(changes: Changes, plain: bool, time: int | None) -> tuple[pa.RecordBatch, list[Form]]:
     lifetimes = [changes.begin, changes.until, changes.weight][: _lifetime_columns(plain, time)]
-    arrays = [*changes.columns, *map(pa.array, lifetimes)]
-    return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
+    arrays, forms = narrowed([*changes.columns, *map(pa.array, lifetimes)])
+    return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))]), forms
 
 
-def _changes(body: pa.Buffer, schema: pa.Schema, plain: bool, time: int | None) -> Changes:
-    fields = [*schema, *_LIFETIME[: _lifetime_columns(plain, time)]]
-    named = pa.schema([pa.field(str(i), one.type) for i, one in enumerate(fields)])
-    columns = pa.ipc.read_record_batch(body, named).columns
+def _changes(
+    body: pa.Buffer, schema: pa.Schema, rows: int, plain: bool, time: int | None, how: Sequence[Sequence[Any]]
+) -> Changes:
+    types = [*schema.types, *[pa.int64()] * _lifetime_columns(plain, time)]
+    forms = [Form(*form) for form in how]
+    written = pa.schema([(str(i), type_) for i, type_ in enumerate(written_types(forms, types))])
+    columns = widened(pa.ipc.read_record_batch(body, written).columns, forms, types, rows)
     width = len(schema)
     lifetimes = [column.to_numpy() for column in columns[width:]]
     if time is not None:
         lifetimes = [columns[time].view(pa.int64()).to_numpy()]
     if plain:
-        n = len(lifetimes[0])
-        lifetimes += [np.full(n, FOREVER, np.int64), np.ones(n, np.int64)]
+        lifetimes += [repeated(FOREVER, rows), repeated(1, rows)]
     return Changes(tuple(columns[:width]), *lifetimes)
 
 
@@ -175,4 +192,4 @@ def _lifetime_columns(plain: bool, time: int | None) -> int:
     """How many columns say a row's lifetime and weight: plain rows begin at some time, and that is all."""
     if time is not None:
         return 0
-    return 1 if plain else len(_LIFETIME)
+    return 1 if plain else _LIFETIME

@@ -7,8 +7,7 @@ the settings ready to copy.
 
 from __future__ import annotations
 
-__all__ = ["SETTINGS", "Setting", "check_packages", "check_session", "make_session", "stop_session",
-           "suit_checkpoint"]  # fmt: skip
+__all__ = ["SETTINGS", "Setting", "check_packages", "check_session", "make_session", "stop_session"]
 
 import atexit
 import os
@@ -20,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
 from sash.errors import SashError
 from sash.spark.sessions import machine
@@ -33,7 +31,6 @@ OLDEST_SPARK = (4, 3)
 _INSTALL = "Run: pip install 'sash[spark]'"
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _EXECUTION = "org.apache.spark.sql.execution.streaming"
-_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
 @dataclass(frozen=True)
@@ -292,15 +289,3 @@ def _check_version(spark: SparkSession) -> None:
             f"{spark.version}{f' (SPARK_HOME is {home})' if home else ''}.",
             remedy="Unset SPARK_HOME to run on the Spark that comes with PySpark, or let it name a newer.",
         )
-
-
-def suit_checkpoint(spark: SparkSession, path: str) -> None:
-    """Let the next query write its logs in the way that suits the place of its checkpoint.
-
-    Where that is a local disk, Spark's plain file system spares a process for each file; elsewhere
-    Spark's own choice stands.
-    """
-    if urlsplit(path).scheme in ("", "file"):
-        spark.conf.set(_FILE_MANAGER, f"{_EXECUTION}.checkpointing.FileSystemBasedCheckpointFileManager")
-    else:
-        spark.conf.unset(_FILE_MANAGER)
