@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from sash.spark.buckets.bucket_files import read_results
-from sash.spark.buckets.crossing import Crossing, crossing_of
+from sash.spark.buckets.crossing import crossed
 from sash.spark.buckets.keeper import Keeper, Task
 from sash.spark.buckets.packing import Packer
 from sash.spark.buckets.packs import Control, read_pointer
@@ -50,26 +50,9 @@ class Simulation:
                         _deal(batch, given, results)
             packs = given
         self.batch += 1
-        crossing = crossing_of(self.pipeline)
-        apart = [_apart(crossing, crossing.shared(batch)) for batch in results]
-        return pa.Table.from_batches(apart, self.pipeline.schema)
-
-
-def _apart(crossing: Crossing, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """What `Crossing.apart` says in Spark's words, for the rows of one query."""
-    assert batch.schema.equals(spark_arrow_schema(crossing.schema))
-    if len(crossing.queries) == 1:
-        return batch.cast(crossing.result)
-    (number,) = set(batch.column("whose").to_pylist())
-    columns = []
-    for field in crossing.result:
-        if field.name == "query":
-            columns.append(pa.repeat(crossing.queries[number], batch.num_rows))
-        elif number in crossing.owners[field.name]:
-            columns.append(batch.column(crossing.places[field.name]).cast(field.type))
-        else:
-            columns.append(pa.nulls(batch.num_rows, field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=crossing.result)
+        for_spark = spark_arrow_schema(self.pipeline.schema)
+        given_out = pa.Table.from_batches([crossed(batch, for_spark) for batch in results], for_spark)
+        return given_out.cast(self.pipeline.schema)
 
 
 def _deal(batch: pa.RecordBatch, packs: dict[int, list[pa.Buffer]], results: list[pa.RecordBatch]) -> None:

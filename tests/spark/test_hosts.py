@@ -12,6 +12,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +21,9 @@ import pytest
 import sash
 from sash.errors import SashError
 from sash.spark.buckets import hosts
-from sash.spark.buckets.host import _Host, receive, receive_batches, send, send_batches
+from sash.spark.buckets.host import _Host
 from sash.spark.buckets.keeper import Keeper, Task
+from sash.spark.buckets.messages import receive, receive_batches, send, send_batches
 from sash.spark.buckets.packing import Packer
 from sash.spark.buckets.packs import Control
 from sash.spark.checkpoints.endings import note_end
@@ -49,26 +51,44 @@ def test_messages_and_buffers_arrive_as_they_were_sent() -> None:
     assert [bytes(buffer) for buffer in buffers] == [b"xy", b""]
 
 
-def test_batches_arrive_one_by_one_with_their_schemas() -> None:
+@pytest.mark.parametrize("rows", [2, 100_000])
+@pytest.mark.parametrize("shared", [True, False])
+def test_batches_arrive_with_their_schemas(rows: int, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not shared:  # as where a system gives no memory without a name
+        monkeypatch.delattr(os, "memfd_create")
+    opened = len(os.listdir("/proc/self/fd"))
     here, there = socket.socketpair()
-    some = pa.record_batch({"a": [1, 2]})
-    sent = [some, some.slice(1), pa.record_batch({"b": ["x"]})]
+    some = pa.record_batch({"a": range(rows)})
+    own = some.replace_schema_metadata({"query": "q"})
+    sent = [some, some.slice(1), own, pa.record_batch({"b": ["x"]})]
     with here, there:
-        send_batches(here, sent)
-        assert list(receive_batches(there, 3)) == sent
+        sender = Thread(target=send_batches, args=(here, sent))
+        sender.start()
+        received = list(receive_batches(there))
+        sender.join()
+    assert received == sent
+    assert [batch.schema.metadata for batch in received] == [batch.schema.metadata for batch in sent]
+    assert len(os.listdir("/proc/self/fd")) == opened
 
 
-def test_a_host_that_dies_while_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    here, there = socket.socketpair()
-    send_batches(here, [pa.record_batch({"a": [1]})])
-    here.close()
-    monkeypatch.setitem(hosts._connections, "path", there)
-    answer = hosts._given("path", TASK, 2)
-    assert next(answer).num_rows == 1
-    with pytest.raises(SashError) as told:
-        next(answer)
-    assert told.value.code == "SASH-SPARK-083"
-    assert "path" not in hosts._connections
+def test_a_host_that_dies_while_it_answers_is_asked_again(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [socket.socketpair() for _ in range(3)]
+    many = [pa.record_batch({"a": range(100_000)})]
+    send(pairs[0][1], ("given", None))
+    send(pairs[1][1], ("given", None))
+    send(pairs[1][1], "shared")  # and then not
+    send(pairs[2][1], ("given", None))
+    send_batches(pairs[2][1], many)
+    for _, host in pairs[:2]:
+        host.shutdown(socket.SHUT_WR)
+    left = [worker for worker, _ in pairs]
+    monkeypatch.setattr(hosts, "_connection", lambda path: left.pop(0))
+    assert list(hosts.ask(pipeline, TASK, [])) == many
+    for pair in pairs:
+        for end in pair:
+            end.close()
 
 
 def test_a_host_that_dies_again_and_again(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +134,8 @@ def test_a_host_steps_and_ends_with_its_guardian(pipeline: Pipeline) -> None:
                 time.sleep(0.05)
             rows = pa.table({"ts": [1, 2], "k": [7, 7]})
             pack = Packer(pipeline).pack([("s", rows)], (0, 0), Control(end=True)).column("pack")[0]
-            count = hosts._asked(path, pipeline, TASK, [pack.as_buffer()])
-            assert [batch.num_rows for batch in hosts._given(path, TASK, count)] == [3]
+            given = hosts._asked(path, pipeline, TASK, [pack.as_buffer()])
+            assert [batch.num_rows for batch in given] == [3]
         finally:
             hosts._forget(path)
             guardian.kill()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["check_columns", "kind_of_all", "own_columns", "whose_rows"]
+__all__ = ["QUERY", "check_columns", "kind_of_all", "own_columns", "whose_rows"]
 
 from collections.abc import Mapping
 
@@ -13,8 +13,8 @@ from sash.catalog.planning import Planned
 from sash.errors import SashError
 from sash.language.types import sql_name, with_article
 
-_QUERY = b"query"
-"""Under this a batch's schema says whose rows they are."""
+QUERY = "query"
+"""The column that says whose rows they are; a batch's schema says it under this name, too."""
 _AT_ONCE = 65_536
 
 
@@ -28,7 +28,7 @@ def check_columns(queries: Mapping[str, Planned]) -> None:
     for query, planned in queries.items():
         for field in planned.optimized.schema:
             key = field.name.lower()
-            if key == "query" and len(queries) > 1:
+            if key == QUERY and len(queries) > 1:
                 raise SashError(
                     "SASH-SPARK-072",
                     f"Query '{query}' has a column '{field.name}', and so have changes of several queries.",
@@ -70,7 +70,7 @@ def _words(kind: Kind) -> str:
 
 def own_columns(table: pa.Table, query: str) -> list[pa.RecordBatch]:
     """A query's rows in batches that know whose they are; not too large, so that memory is used again."""
-    table = table.replace_schema_metadata({_QUERY: query.encode()})
+    table = table.replace_schema_metadata({QUERY: query})
     return [batch for batch in table.to_batches(max_chunksize=_AT_ONCE) if batch.num_rows]
 
 
@@ -81,5 +81,5 @@ def whose_rows(batch: pa.RecordBatch) -> str:
     >>> whose_rows(some)
     'q'
     """
-    name: bytes = batch.schema.metadata[_QUERY]
+    name: bytes = batch.schema.metadata[QUERY.encode()]
     return name.decode()

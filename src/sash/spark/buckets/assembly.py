@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sash.spark.buckets.crossing import crossing_of
+from sash.spark.buckets.crossing import crossed
 from sash.spark.failures import telling
 from sash.spark.pipelines.pipeline import Pipeline
-from sash.spark.types import from_spark, quoted, spark_schema
+from sash.spark.types import from_spark, quoted, spark_arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,13 +36,12 @@ def pack_frame(frame: DataFrame, pipeline: Pipeline, stream: str) -> DataFrame:
 
 def assemble(pipeline: Pipeline, packs: DataFrame) -> DataFrame:
     """The rows of the result, from the packs of all streams."""
-    crossing = crossing_of(pipeline)
     for stage in pipeline.stages:
         packs = packs.coalesce(1) if pipeline.partitions == 1 else _by_bucket(packs, pipeline)
         last = stage.number == len(pipeline.stages)
-        schema = spark_schema(crossing.schema) if last else _PACKS
+        schema = spark_schema(pipeline.schema) if last else _PACKS
         packs = packs.mapInArrow(_stepping(pipeline, stage.number, last), schema)
-    return crossing.apart(packs)
+    return packs
 
 
 def _by_bucket(packs: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -70,10 +69,10 @@ def _packing(pipeline: Pipeline, stream: str) -> Callable[[Batches], Batches]:
 
 
 def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches], Batches]:
-    crossing = crossing_of(pipeline)
+    result = spark_arrow_schema(pipeline.schema)
 
-    def crossed(results: Batches) -> Batches:
-        return map(crossing.shared, results)
+    def crossing(results: Batches) -> Batches:
+        return (crossed(batch, result) for batch in results)
 
     @telling
     def step(batches: Batches) -> Batches:
@@ -98,11 +97,11 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
                 if path is None:
                     packs.setdefault(bucket, []).append(pack.as_buffer())
                 elif last:
-                    yield from crossed(read_results(path))
+                    yield from crossing(read_results(path))
                 else:
                     yield batch.slice(i, 1)
         for bucket in sorted(packs):
             given = ask(pipeline, Task(run, stage, bucket, number), packs[bucket])
-            yield from crossed(given) if last else given
+            yield from crossing(given) if last else given
 
     return step

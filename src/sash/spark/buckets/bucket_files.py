@@ -25,12 +25,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 
 from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
+from sash.spark.buckets.messages import read_pieces, write_pieces
 from sash.spark.buckets.narrowing import narrow_table, wide_table
 from sash.spark.failpoints import failpoint
 
@@ -144,15 +145,9 @@ class BucketFiles:
     def write_results(self, batch: int, results: Sequence[pa.RecordBatch]) -> Path:
         """Rows of a batch, each piece with its schema; where they are."""
         path = self._results(batch)
-
-        def write(file: IO[bytes]) -> None:
-            for rows in results:
-                with pa.ipc.new_stream(file, rows.schema) as writer:
-                    writer.write_batch(rows)
-
         try:
             self._make_folder()
-            replace_file(path, write, sync=False)
+            replace_file(path, lambda file: write_pieces(file, results), sync=False)
         except OSError as error:
             raise unwritable(path, error) from error
         return path
@@ -240,9 +235,7 @@ class BucketFiles:
 def read_results(path: str) -> Iterator[pa.RecordBatch]:
     """What `write_results` wrote, piece by piece, as it lies in memory or on disk."""
     try:
-        with pa.memory_map(path) as file:
-            while file.tell() < file.size():
-                yield from pa.ipc.open_stream(file)
+        yield from read_pieces(pa.memory_map(path))
     except FileNotFoundError as error:
         raise _damaged(Path(path), "it is not there") from error
 

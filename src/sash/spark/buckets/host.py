@@ -8,18 +8,17 @@ executor's Python daemon has gone.
 
 from __future__ import annotations
 
-__all__ = ["lives", "main", "receive", "receive_batches", "send", "send_batches"]
+__all__ = ["lives", "main"]
 
 import gc
 import os
 import pickle
 import socket
-import struct
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -29,64 +28,13 @@ import pyarrow as pa
 from sash.engine.parallel import alone
 from sash.errors import SashError
 from sash.spark.buckets.keeper import Keeper
+from sash.spark.buckets.messages import receive, send, send_batches
 
-_SIZES = struct.Struct("<IQ")
 _CORES = os.cpu_count() or 1
 _SILENCE = 900.0
 """Seconds after which a query that asks for nothing is forgotten."""
 _LOOK = 2.0
 """Seconds between looks for runs that are over."""
-
-
-def send(connection: socket.socket, message: object, buffers: Sequence[pa.Buffer] = ()) -> None:
-    """A message and raw buffers."""
-    text = pickle.dumps((message, [buffer.size for buffer in buffers]))
-    connection.sendall(_SIZES.pack(len(text), sum(buffer.size for buffer in buffers)) + text)
-    for buffer in buffers:
-        connection.sendall(buffer)
-
-
-def receive(connection: socket.socket) -> tuple[Any, list[pa.Buffer]]:
-    """What `send` sent; EOFError when the other side has gone."""
-    length, total = _SIZES.unpack(_exactly(connection, _SIZES.size))
-    message, sizes = pickle.loads(_exactly(connection, length))
-    content = pa.py_buffer(_exactly(connection, total))
-    buffers = []
-    at = 0
-    for size in sizes:
-        buffers.append(content.slice(at, size))
-        at += size
-    return message, buffers
-
-
-def _exactly(connection: socket.socket, size: int) -> bytearray:
-    data = bytearray(size)
-    view = memoryview(data)
-    while len(view):
-        count = connection.recv_into(view)
-        if not count:
-            raise EOFError("the other side has gone")
-        view = view[count:]
-    return data
-
-
-def send_batches(connection: socket.socket, batches: Sequence[pa.RecordBatch]) -> None:
-    """One batch after another; a schema is sent where it differs from the one before."""
-    known = None
-    for batch in batches:
-        new = known is None or not batch.schema.equals(known, check_metadata=True)
-        known = batch.schema
-        send(connection, known.serialize().to_pybytes() if new else None, [batch.serialize()])
-
-
-def receive_batches(connection: socket.socket, count: int) -> Iterator[pa.RecordBatch]:
-    """What `send_batches` sent, each when it has come."""
-    schema = None
-    for _ in range(count):
-        new, (batch,) = receive(connection)
-        if new is not None:
-            schema = pa.ipc.read_schema(pa.py_buffer(new))
-        yield pa.ipc.read_record_batch(batch, schema)
 
 
 class _Host:
@@ -103,13 +51,14 @@ class _Host:
                 answer: tuple[str, object]
                 try:
                     given = self._answer(message, buffers)
-                    answer = ("unknown", None) if given is None else ("given", len(given))
+                    answer = "unknown" if given is None else "given", None
                 except SashError as error:
                     answer = "refused", error
                 except BaseException:
                     answer = "failed", traceback.format_exc()
                 send(connection, answer)
-                send_batches(connection, given or ())
+                if answer[0] == "given":
+                    send_batches(connection, given or ())
 
     def _answer(self, message: Any, buffers: Sequence[pa.Buffer]) -> Sequence[pa.RecordBatch] | None:
         """What the bucket gives; None if the pipeline must be told first."""

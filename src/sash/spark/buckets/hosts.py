@@ -20,8 +20,9 @@ from contextlib import suppress
 import pyarrow as pa
 
 from sash.errors import SashError
-from sash.spark.buckets.host import lives, receive, receive_batches, send
+from sash.spark.buckets.host import lives
 from sash.spark.buckets.keeper import Task
+from sash.spark.buckets.messages import receive, receive_batches, send
 from sash.spark.pipelines.pipeline import Pipeline
 
 _START_SECONDS = 180.0
@@ -31,25 +32,33 @@ _connections: dict[str, socket.socket] = {}
 
 
 def ask(pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
-    """Let the host that keeps a bucket take a batch; give what the bucket gives, as it comes.
+    """Let the host that keeps a bucket take a batch; give what the bucket gives.
 
     A host that died is started again, and makes the bucket anew from disk.
     """
     path = _socket_path(task.bucket % pipeline.partitions % pipeline.hosts)
     for attempt in range(3):
         try:
-            count = _asked(path, pipeline, task, packs)
+            return _asked(path, pipeline, task, packs)
         except (EOFError, ConnectionError) as error:
             _forget(path)
             if attempt == 2:
-                raise _died(task, "died again and again") from error
-        else:
-            yield from _given(path, task, count)
-            return
+                raise SashError(
+                    "SASH-SPARK-083",
+                    f"The process that keeps bucket {task.bucket} died again and again.",
+                    remedy="Look whether the node has memory enough for the windows: explain() tells what "
+                    "they hold.",
+                ) from error
+        except BaseException:
+            _forget(path)  # half an answer may be on its way
+            raise
+    raise AssertionError("the last attempt returns or raises")
 
 
-def _asked(path: str, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> int:
-    """Of how many batches the answer is; they follow."""
+def _asked(
+    path: str, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]
+) -> Iterator[pa.RecordBatch]:
+    """What the bucket gives, wholly here: nothing is passed on of an answer that breaks off."""
     connection = _connection(path)
     send(connection, (pipeline.digest, None, task), packs)
     (what, about), _ = receive(connection)
@@ -57,35 +66,13 @@ def _asked(path: str, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]
         send(connection, (pipeline.digest, pickle.dumps(pipeline), task), packs)
         (what, about), _ = receive(connection)
     if what == "given":
-        return int(about)
+        return receive_batches(connection)
     if what == "refused":
         raise about
     raise SashError(
         "SASH-SPARK-084",
         f"Bucket {task.bucket} of stage {task.stage} failed in batch {task.batch}: {_last_line(about)}.",
         remedy="Nothing is lost: the batch is played again at the next start. Please report it.\n" + about,
-    )
-
-
-def _given(path: str, task: Task, count: int) -> Iterator[pa.RecordBatch]:
-    """The batches of an answer. Once some are passed on there is no second try: the task is for Spark to
-    play again."""
-    whole = False
-    try:
-        yield from receive_batches(_connections[path], count)
-        whole = True
-    except (EOFError, ConnectionError) as error:
-        raise _died(task, "died while it answered") from error
-    finally:
-        if not whole:
-            _forget(path)
-
-
-def _died(task: Task, how: str) -> SashError:
-    return SashError(
-        "SASH-SPARK-083",
-        f"The process that keeps bucket {task.bucket} {how}.",
-        remedy="Look whether the node has memory enough for the windows: explain() tells what they hold.",
     )
 
 
