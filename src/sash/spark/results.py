@@ -15,7 +15,7 @@ from sash.language.types import sql_name, with_article
 
 QUERY = "query"
 """The column that says whose rows they are; a batch's schema says it under this name, too."""
-_AT_ONCE = 65_536
+_AT_ONCE = 16_384
 
 
 def check_columns(queries: Mapping[str, Planned]) -> None:

@@ -144,7 +144,7 @@ class Pipeline:
         """The rows that come out: `query` where there are several, the columns, `at` and `change`."""
         fields: dict[str, pa.Field] = {}
         if len(self.queries) > 1:
-            fields["query"] = pa.field("query", pa.string())
+            fields["query"] = pa.field("query", pa.string(), nullable=False)
         for plan in self.queries.values():
             for column in plan.schema:
                 fields.setdefault(column.name, pa.field(column.name, column.type))
