@@ -13,8 +13,8 @@ from pyspark.sql import types as spark_types
 
 from sash.errors import SashError
 from sash.language.expressions import Field
-from sash.spark.buckets.crossing import Crossing
-from sash.spark.types import from_spark, spark_schema, stream_fields
+from sash.spark.buckets.crossing import crossed
+from sash.spark.types import from_spark, spark_arrow_schema, spark_schema, stream_fields
 
 STAMP = pa.timestamp("us")
 FIELDS = (
@@ -49,7 +49,7 @@ def batch(*rows: tuple[Any, ...]) -> pa.RecordBatch:
 
 
 def to_spark(rows: pa.RecordBatch) -> pa.RecordBatch:
-    return Crossing(rows.schema, ("q",), {}, {}).shared(rows)
+    return crossed(rows, spark_arrow_schema(rows.schema))
 
 
 def test_a_schema_there_and_back_is_the_same() -> None:
@@ -100,13 +100,13 @@ def test_what_sash_has_no_type_for_is_refused_by_name() -> None:
 
 def test_a_python_stage_of_spark_takes_and_gives_every_type(spark: Any) -> None:
     """NULLs too, and a session whose zone is not UTC."""
-    fields, crossing = FIELDS, Crossing(batch(ROW).schema, ("q",), {}, {})
+    fields, result = FIELDS, spark_arrow_schema(batch(ROW).schema)
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for each in batches:
             own = from_spark(each, fields)
             assert own.schema.types == [field.type for field in fields]
-            yield crossing.shared(own)
+            yield crossed(own, result)
 
     rows = batch(ROW, (None,) * len(FIELDS))
     before = spark.conf.get("spark.sql.session.timeZone")
@@ -119,3 +119,19 @@ def test_a_python_stage_of_spark_takes_and_gives_every_type(spark: Any) -> None:
         spark.conf.set("spark.sql.session.timeZone", before)
     assert from_spark(out, FIELDS).to_pylist() == rows.to_pylist()
     assert NOON.replace(tzinfo=UTC) in out.column("ts").to_pylist()
+
+
+def test_a_query_has_nulls_of_every_type_in_the_columns_of_others(spark: Any) -> None:
+    rows = batch(ROW)
+    result = pa.schema([pa.field("query", pa.string(), nullable=False), *rows.schema])
+
+    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            for query, names in (("one", ["big", "text"]), ("other", ["struct", "truth"])):
+                own = rows.select(names).replace_schema_metadata({"query": query})
+                yield crossed(own, spark_arrow_schema(result))
+
+    out = spark.range(1).coalesce(1).mapInArrow(stage, spark_schema(result)).toArrow().to_pylist()
+    assert [row["query"] for row in out] == ["one", "other"]
+    given = [{name for name, value in row.items() if value is not None} for row in out]
+    assert given == [{"query", "big", "text"}, {"query", "struct", "truth"}]

@@ -1,8 +1,7 @@
 """How results cross from Python to Java: each query's rows in the columns of all.
 
-A row of one query among several has NULL in the columns of all the others. Sent as they are, most of the
-bytes would be those of NULLs; so a column that is NULL throughout crosses without any values, which Arrow
-does not look for where a mark says that there is none.
+A row of one query among several has NULL in the columns of all the others. That sends more bytes than
+columns that queries share would, but a projection in Spark that takes those apart again costs as much.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def crossed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         return batch
     rows = batch.num_rows
     own = dict(zip(batch.schema.names, batch.columns, strict=True))
-    if QUERY not in own:
+    if QUERY in schema.names and QUERY not in own:
         own[QUERY] = _name(whose_rows(batch), rows)
     columns = [own[field.name] if field.name in own else _nulls(field.type, rows) for field in schema]
     given = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, schema, strict=True)]
