@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["QUERY", "check_columns", "kind_of_all", "own_columns", "whose_rows"]
+__all__ = ["AT_ONCE", "QUERY", "check_columns", "kind_of_all", "own_columns", "whose_rows"]
 
 from collections.abc import Mapping
 
@@ -15,7 +15,8 @@ from sash.language.types import sql_name, with_article
 
 QUERY = "query"
 """The column that says whose rows they are; a batch's schema says it under this name, too."""
-_AT_ONCE = 16_384
+AT_ONCE = 16_384
+"""Rows that a batch of results has at most."""
 
 
 def check_columns(queries: Mapping[str, Planned]) -> None:
@@ -71,7 +72,7 @@ def _words(kind: Kind) -> str:
 def own_columns(table: pa.Table, query: str) -> list[pa.RecordBatch]:
     """A query's rows in batches that know whose they are; not too large, so that memory is used again."""
     table = table.replace_schema_metadata({QUERY: query})
-    return [batch for batch in table.to_batches(max_chunksize=_AT_ONCE) if batch.num_rows]
+    return [batch for batch in table.to_batches(max_chunksize=AT_ONCE) if batch.num_rows]
 
 
 def whose_rows(batch: pa.RecordBatch) -> str:

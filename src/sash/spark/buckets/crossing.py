@@ -12,9 +12,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from sash.spark.results import QUERY, whose_rows
-
-_MANY = 65_536
+from sash.spark.results import AT_ONCE, QUERY, whose_rows
 
 
 def crossed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -37,18 +35,18 @@ def crossed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _name(query: str, rows: int) -> pa.Array:
-    return _names(query).slice(0, rows) if rows <= _MANY else pa.repeat(query, rows)
+    return _names(query).slice(0, rows) if rows <= AT_ONCE else pa.repeat(query, rows)
 
 
 @lru_cache(maxsize=64)
 def _names(query: str) -> pa.Array:
-    return pa.repeat(query, _MANY)
+    return pa.repeat(query, AT_ONCE)
 
 
 def _nulls(type_: pa.DataType, rows: int) -> pa.Array:
-    return _many_nulls(type_).slice(0, rows) if rows <= _MANY else pa.nulls(rows, type_)
+    return _many_nulls(type_).slice(0, rows) if rows <= AT_ONCE else pa.nulls(rows, type_)
 
 
 @lru_cache(maxsize=64)
 def _many_nulls(type_: pa.DataType) -> pa.Array:
-    return pa.nulls(_MANY, type_)
+    return pa.nulls(AT_ONCE, type_)

@@ -88,7 +88,7 @@ def narrow_table(table: pa.Table) -> pa.Table:
     """
     if table.num_rows < _FEW:
         return table
-    columns = [column.combine_chunks() if _dtype(column.type) else column for column in table.columns]
+    columns = [column if _dtype(column.type) is None else column.combine_chunks() for column in table.columns]
     arrays, forms = narrowed(columns)
     known = {_ROWS: str(table.num_rows), _FORMS: json.dumps(forms), _SCHEMA: bytes(table.schema.serialize())}
     narrow = pa.table(arrays, names=[str(i) for i in range(len(arrays))])
