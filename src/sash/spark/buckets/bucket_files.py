@@ -31,8 +31,8 @@ import pyarrow as pa
 
 from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
-from sash.spark.buckets.messages import read_pieces, write_pieces
 from sash.spark.buckets.narrowing import narrow_table, wide_table
+from sash.spark.buckets.pieces import read_pieces, write_pieces
 from sash.spark.failpoints import failpoint
 
 FORMAT = 6

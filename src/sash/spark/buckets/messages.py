@@ -6,7 +6,7 @@ side is given the right to look at it: what it passes on to Spark is then copied
 
 from __future__ import annotations
 
-__all__ = ["read_pieces", "receive", "receive_batches", "send", "send_batches", "write_pieces"]
+__all__ = ["receive", "receive_batches", "send", "send_batches"]
 
 import os
 import pickle
@@ -14,10 +14,11 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
+
+from sash.spark.buckets.pieces import read_pieces, write_pieces
 
 _SIZES = struct.Struct("<IQ")
 _MANY = 1 << 18
@@ -100,18 +101,3 @@ def receive_batches(connection: socket.socket) -> Iterator[pa.RecordBatch]:
 
 def _path(memory: int) -> str:
     return f"/proc/self/fd/{memory}"
-
-
-def write_pieces(file: pa.NativeFile | IO[bytes], batches: Sequence[pa.RecordBatch]) -> None:
-    """Batches one after another, those that follow each other with one schema as one stream."""
-    for (schema, _), some in groupby(batches, key=lambda batch: (batch.schema, batch.schema.metadata)):
-        with pa.ipc.new_stream(file, schema) as writer:
-            for batch in some:
-                writer.write_batch(batch)
-
-
-def read_pieces(file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
-    """What `write_pieces` wrote, as it lies in memory or on disk."""
-    with file:
-        while file.tell() < file.size():
-            yield from pa.ipc.open_stream(file)
