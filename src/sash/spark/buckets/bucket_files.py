@@ -35,7 +35,7 @@ from sash.spark.buckets.narrowing import narrow_table, wide_table
 from sash.spark.buckets.pieces import read_pieces, write_pieces
 from sash.spark.failpoints import failpoint
 
-FORMAT = 6
+FORMAT = 7
 _MAGIC = b"SASHSTEP"
 _HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
 _LEAST_LOG = 64 << 10
@@ -127,11 +127,11 @@ class BucketFiles:
         """The state after a batch; how many bytes it takes."""
         bodies = []
         for table in tables.values():
+            bits, others = narrow_table(table)
             sink = pa.BufferOutputStream()
-            narrow = narrow_table(table)
-            with pa.ipc.new_stream(sink, narrow.schema, options=_COMPRESSED) as writer:
-                writer.write_table(narrow)
-            bodies.append(sink.getvalue())
+            with pa.ipc.new_stream(sink, others.schema, options=_COMPRESSED) as writer:
+                writer.write_table(others)
+            bodies += [bits, sink.getvalue()]
         header = {"names": list(tables), "sizes": [body.size for body in bodies]}
         failpoint("merging")
         return self._write(self._snapshot(batch), header, bodies)
@@ -139,7 +139,8 @@ class BucketFiles:
     def read_snapshot(self, batch: int) -> dict[str, pa.Table]:
         """The state that `write_snapshot` wrote."""
         header, bodies = self._read(self._snapshot(batch))
-        tables = [wide_table(pa.ipc.open_stream(body).read_all()) for body in bodies]
+        written = zip(bodies[::2], bodies[1::2], strict=True)
+        tables = [wide_table(bits, pa.ipc.open_stream(others).read_all()) for bits, others in written]
         return dict(zip(header["names"], tables, strict=True))
 
     def write_results(self, batch: int, results: Sequence[pa.RecordBatch]) -> Path:

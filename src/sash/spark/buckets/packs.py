@@ -1,10 +1,10 @@
 """Packs: what crosses between Spark's tasks, a few fat rows instead of many thin ones.
 
 A pack holds what one task has for one bucket: rows by flow, what it saw of each stream, and what the
-source knows of time. As bytes it is a JSON header after its length, then Arrow record batches back
-to back, narrowed and, where that does not do, compressed: they are shuffled once and may stay in a log
-for long. Every task sends a pack to every bucket, with rows or without, so that all buckets see the same
-time.
+source knows of time. As bytes it is a JSON header after its length, then for each flow the bits of its
+narrow columns and the others as an Arrow record batch, compressed: they are shuffled once and may stay in
+a log for long. Every task sends a pack to every bucket, with rows or without, so that all buckets see the
+same time.
 
 Rows of queries that end in an earlier stage go the same way, past the buckets: a header of no length,
 then an Arrow stream.
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.lifetimes import FOREVER, Changes, Instant, repeated
-from sash.spark.buckets.narrowing import AS_IT_IS, Form, narrowed, widened, written_types
+from sash.spark.buckets.narrowing import Form, narrowed, widened
 
 _LENGTH = struct.Struct("<I")
 _CODEC = pa.Codec("zstd", compression_level=1)
@@ -76,25 +76,22 @@ class Pack:
 def write_pack(pack: Pack) -> bytes:
     """A pack as bytes."""
     bodies: list[pa.Buffer] = []
-    sizes: list[tuple[int, int]] = []
     flows = {}
     for name, changes in pack.rows.items():
         if len(changes):
             plain = bool((changes.until == FOREVER).all() and (changes.weight == 1).all())
             time = _time_column(changes) if plain else None
-            batch, forms = _batch(changes, plain, time)
-            whole = batch.serialize()
-            body = _compressed(whole) if AS_IT_IS in forms else whole
-            flows[name] = [len(bodies), len(changes), plain, time, forms]
-            bodies.append(body)
-            sizes.append((body.size, whole.size))
+            lifetimes = [changes.begin, changes.until, changes.weight][: _lifetime_columns(plain, time)]
+            forms, bits, rest = narrowed([*changes.columns, *map(pa.array, lifetimes)])
+            others, whole = _batch(rest)
+            flows[name] = [[bits.size, others.size, whole], len(changes), plain, time, forms]
+            bodies += [bits, others, _padding(others.size)]
     header: dict[str, Any] = {
         "order": pack.order,
         "flows": flows,
         "seen": {name: [one.rows, one.greatest, one.malformed] for name, one in pack.seen.items()},
         "control": [sorted(pack.control.idle), pack.control.end, pack.control.now],
         "clocks": pack.clocks,
-        "sizes": sizes,
         "faults": dict(pack.faults),
     }
     text = json.dumps(header).encode()
@@ -102,12 +99,18 @@ def write_pack(pack: Pack) -> bytes:
     return b"".join([_LENGTH.pack(len(text)), text, *bodies])
 
 
-def _compressed(whole: pa.Buffer) -> pa.Buffer:
-    """Fewer bytes, or the same buffer if they would not be fewer."""
-    if whole.size < _WORTHWHILE:
-        return whole
-    less = _CODEC.compress(whole)
-    return less if less.size < whole.size else whole
+def _batch(columns: Sequence[pa.Array]) -> tuple[pa.Buffer, int]:
+    """Columns as a record batch, compressed if that spares bytes; how many bytes it had before."""
+    if not columns:
+        return pa.py_buffer(b""), 0
+    whole = pa.RecordBatch.from_arrays(columns, names=[str(i) for i in range(len(columns))]).serialize()
+    less = _CODEC.compress(whole) if whole.size >= _WORTHWHILE else whole
+    return less if less.size < whole.size else whole, whole.size
+
+
+def _padding(size: int) -> pa.Buffer:
+    """What follows so many bytes, so that the next flow's numbers begin at a word."""
+    return pa.py_buffer(bytes(-size % 8))
 
 
 def write_pointer(path: str) -> bytes:
@@ -139,16 +142,17 @@ def read_pack(data: pa.Buffer, flows: Mapping[str, pa.Schema]) -> Pack:
     (length,) = _LENGTH.unpack(data[: _LENGTH.size])
     header = json.loads(bytes(data[_LENGTH.size : _LENGTH.size + length]))
     at = _LENGTH.size + length
-    bodies = []
-    for size, whole in header["sizes"]:
-        body = data.slice(at, size)
-        bodies.append(body if size == whole else _CODEC.decompress(body, whole))
-        at += size
+    rows = {}
+    for name, (sizes, *how) in header["flows"].items():
+        bits, others, whole = sizes
+        body = data.slice(at, bits), data.slice(at + bits, others), whole
+        rows[name] = _changes(*body, flows[name], *how)
+        at += bits + others + _padding(others).size
     idle, end, now = header["control"]
     clocks = header["clocks"]
     return Pack(
         tuple(header["order"]),
-        {name: _changes(bodies[i], flows[name], *how) for name, (i, *how) in header["flows"].items()},
+        rows,
         {name: Seen(*one) for name, one in header["seen"].items()},
         Control(frozenset(idle), end, now),
         None if clocks is None else {name: (reached, quiet) for name, (reached, quiet) in clocks.items()},
@@ -166,19 +170,21 @@ def _time_column(changes: Changes) -> int | None:
     return None
 
 
-def _batch(changes: Changes, plain: bool, time: int | None) -> tuple[pa.RecordBatch, list[Form]]:
-    lifetimes = [changes.begin, changes.until, changes.weight][: _lifetime_columns(plain, time)]
-    arrays, forms = narrowed([*changes.columns, *map(pa.array, lifetimes)])
-    return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))]), forms
-
-
 def _changes(
-    body: pa.Buffer, schema: pa.Schema, rows: int, plain: bool, time: int | None, how: Sequence[Sequence[Any]]
+    bits: pa.Buffer,
+    others: pa.Buffer,
+    whole: int,
+    schema: pa.Schema,
+    rows: int,
+    plain: bool,
+    time: int | None,
+    how: Sequence[Sequence[Any]],
 ) -> Changes:
     types = [*schema.types, *[pa.int64()] * _lifetime_columns(plain, time)]
     forms = [Form(*form) for form in how]
-    written = pa.schema([(str(i), type_) for i, type_ in enumerate(written_types(forms, types))])
-    columns = widened(pa.ipc.read_record_batch(body, written).columns, forms, types, rows)
+    left = [type_ for form, type_ in zip(forms, types, strict=True) if form.how == "as_it_is"]
+    rest = _columns(others, whole, left) if left else []
+    columns = widened(forms, bits, rest, types, rows)
     width = len(schema)
     lifetimes = [column.to_numpy() for column in columns[width:]]
     if time is not None:
@@ -186,6 +192,15 @@ def _changes(
     if plain:
         lifetimes += [repeated(FOREVER, rows), repeated(1, rows)]
     return Changes(tuple(columns[:width]), *lifetimes)
+
+
+def _columns(body: pa.Buffer, whole: int, types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """What `_batch` wrote."""
+    if body.size < whole:
+        body = _CODEC.decompress(body, whole)
+    schema = pa.schema([(str(i), type_) for i, type_ in enumerate(types)])
+    columns: list[pa.Array] = pa.ipc.read_record_batch(body, schema).columns
+    return columns
 
 
 def _lifetime_columns(plain: bool, time: int | None) -> int:
