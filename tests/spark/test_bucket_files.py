@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sash.errors import SashError
-from sash.spark.buckets.bucket_files import BucketFiles, Manifest
+from sash.spark.buckets.bucket_files import BucketFiles, Manifest, read_results
 
 
 def steps(folder: Path, batches: int) -> BucketFiles:
@@ -37,6 +37,20 @@ def test_a_snapshot_is_read_as_it_was_written(tmp_path: Path) -> None:
     size = files.write_snapshot(4, {"one/two": table})
     assert size == (tmp_path / "4.snapshot").stat().st_size
     assert files.read_snapshot(4)["one/two"].equals(table)
+
+
+def test_results_are_written_over_those_of_the_batch_before(tmp_path: Path) -> None:
+    files = BucketFiles(tmp_path / "1-0")
+    for batch, rows in enumerate([5_000, 9_000, 10]):
+        sent = [pa.record_batch({"n": range(rows)}), pa.record_batch({"t": ["x"] * rows})]
+        path = files.write_results(batch, sent)
+        assert list(read_results(str(path))) == sent
+        assert os.listdir(files.folder) == [f"{batch}.results"]
+    held = read_results(str(path))
+    first = next(held)
+    again = files.write_results(2, [pa.record_batch({"n": range(70)})])  # the batch is played again
+    assert [first, *held] == sent
+    assert next(read_results(str(again))).num_rows == 70
 
 
 def test_a_merge_keeps_what_is_named_small() -> None:

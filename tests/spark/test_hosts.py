@@ -23,7 +23,7 @@ from sash.errors import SashError
 from sash.spark.buckets import hosts
 from sash.spark.buckets.host import _Host
 from sash.spark.buckets.keeper import Keeper, Task
-from sash.spark.buckets.messages import receive, receive_batches, send, send_batches
+from sash.spark.buckets.messages import Memory, receive, receive_batches, send, send_batches
 from sash.spark.buckets.packing import Packer
 from sash.spark.buckets.packs import Control
 from sash.spark.checkpoints.endings import note_end
@@ -53,22 +53,92 @@ def test_messages_and_buffers_arrive_as_they_were_sent() -> None:
 
 @pytest.mark.parametrize("rows", [2, 100_000])
 @pytest.mark.parametrize("shared", [True, False])
-def test_batches_arrive_with_their_schemas(rows: int, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not shared:  # as where a system gives no memory without a name
-        monkeypatch.delattr(os, "memfd_create")
+def test_batches_arrive_with_their_schemas(rows: int, shared: bool) -> None:
     opened = len(os.listdir("/proc/self/fd"))
+    memory = Memory() if shared else None
     here, there = socket.socketpair()
     some = pa.record_batch({"a": range(rows)})
     own = some.replace_schema_metadata({"query": "q"})
     sent = [some, some.slice(1), own, pa.record_batch({"b": ["x"]})]
     with here, there:
-        sender = Thread(target=send_batches, args=(here, sent))
+        sender = Thread(target=send_batches, args=(here, sent, memory), daemon=True)
         sender.start()
         received = list(receive_batches(there))
         sender.join()
     assert received == sent
     assert [batch.schema.metadata for batch in received] == [batch.schema.metadata for batch in sent]
+    if memory is not None:
+        memory.close()
     assert len(os.listdir("/proc/self/fd")) == opened
+
+
+def test_memory_is_written_over_and_shrinks_when_little_is_in_it() -> None:
+    memory = Memory()
+    here, there = socket.socketpair()
+    with here, there:
+        for rows in (100_000, 50_000, 1_000_000, 40_000):
+            sent = [pa.record_batch({"a": range(rows)})]
+            sender = Thread(target=send_batches, args=(here, sent, memory), daemon=True)
+            sender.start()
+            assert list(receive_batches(there)) == sent
+            sender.join()
+            assert rows * 8 < os.fstat(memory.handle).st_size < rows * 8 * 4
+    memory.close()
+
+
+def test_a_full_memory_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError("no room")
+
+    memory = Memory()
+    monkeypatch.setattr(memory, "fill", full)
+    here, there = socket.socketpair()
+    sent = [pa.record_batch({"a": range(100_000)})]
+    with here, there:
+        sender = Thread(target=send_batches, args=(here, sent, memory), daemon=True)
+        sender.start()
+        assert list(receive_batches(there)) == sent
+        sender.join()
+    memory.close()
+
+
+def test_a_host_lends_its_memory_again_when_the_worker_has_used_it(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lent: list[Memory] = []
+    host = _Host()
+    given = [pa.record_batch({"a": range(100_000)})]
+    monkeypatch.setattr(host, "_answer", lambda *_: given)
+    take = host._memory
+    monkeypatch.setattr(host, "_memory", lambda: lent.append(take()) or lent[-1])
+    ours, theirs = zip(*(socket.socketpair() for _ in range(2)), strict=True)
+    serving = [Thread(target=host.serve, args=(end,), daemon=True) for end in theirs]
+    for thread in serving:
+        thread.start()
+    one, other = (lambda *_, end=end: end for end in ours)
+    monkeypatch.setattr(hosts, "_connection", one)
+    first = hosts.ask(pipeline, TASK, [])
+    assert next(first) == given[0]  # of which it may look at more
+    monkeypatch.setattr(hosts, "_connection", other)
+    for _ in range(2):
+        assert list(hosts.ask(pipeline, TASK, [])) == given
+    assert list(first) == []
+    for end in ours:
+        end.close()
+    for thread in serving:
+        thread.join()
+    assert lent[0] is not lent[1]
+    assert lent[1] is lent[2]
+    assert {*host._memories} == {*lent}
+    for memory in host._memories:
+        memory.close()
+
+
+def test_a_host_without_memory_to_lend_gives_its_batches_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")  # as on other systems
+    assert _Host()._memory() is None
 
 
 def test_a_host_that_dies_while_it_answers_is_asked_again(
@@ -78,9 +148,11 @@ def test_a_host_that_dies_while_it_answers_is_asked_again(
     many = [pa.record_batch({"a": range(100_000)})]
     send(pairs[0][1], ("given", None))
     send(pairs[1][1], ("given", None))
-    send(pairs[1][1], "shared")  # and then not
+    send(pairs[1][1], ("shared", 800_000))  # and then not
     send(pairs[2][1], ("given", None))
-    send_batches(pairs[2][1], many)
+    memory = Memory()
+    send_batches(pairs[2][1], many, memory)
+    memory.close()
     for _, host in pairs[:2]:
         host.shutdown(socket.SHUT_WR)
     left = [worker for worker, _ in pairs]
@@ -221,12 +293,12 @@ def test_state_is_cleaned_up_however_often_a_run_is_started_anew(
 ) -> None:
     monkeypatch.setattr("sash.spark.buckets.bucket_files._LEAST_LOG", 0)  # every few batches are merged
     own = replace(pipeline, retain=3)
-    for batch in range(40):
+    for batch in range(80):
         rows = pa.table({"ts": [batch + 1], "k": [batch]})
         packs = Packer(own).pack([("s", rows)], (0, 0)).column(1)
         keeper = Keeper(own)  # every batch by a process of its own
         keeper.step(replace(TASK, batch=batch), [pack.as_buffer() for pack in packs])
     folder = keeper.files(TASK.stage, TASK.bucket).folder
     there = {int(each.name.partition(".")[0]) for each in folder.iterdir()}
-    assert there >= {36, 37, 38, 39}  # what is retained
-    assert min(there) > 20
+    assert there >= {76, 77, 78, 79}  # what is retained
+    assert min(there) > 40

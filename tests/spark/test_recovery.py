@@ -25,6 +25,8 @@ from .recovery_child import QUERIES, SNAPSHOT
 
 CHILD = Path(__file__).parent / "recovery_child.py"
 FILES, ROWS, KEYS = 14, 3000, 1500
+VALUES = 2**40
+"""Wide enough for logs to be merged, and for what was merged to be removed, within so few rows."""
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +40,8 @@ def write_data(folder: Path, seed: int) -> dict[str, pa.Table]:
         tables = []
         for i in range(FILES):
             ts = np.sort(rng.integers(i * 100, (i + 1) * 100, ROWS))
-            table = pa.table({"ts": ts, "k": rng.integers(0, KEYS, ROWS), "v": rng.integers(0, 100, ROWS)})
+            keys, values = rng.integers(0, KEYS, ROWS), rng.integers(0, VALUES, ROWS)
+            table = pa.table({"ts": ts, "k": keys, "v": values})
             pq.write_table(table, folder / name / f"{i:03d}.parquet")
             tables.append(table)
         streams[name] = pa.concat_tables(tables)
@@ -179,7 +182,8 @@ def more_data(folder: Path, streams: dict[str, pa.Table], chance: random.Random)
     for name in ("l", "r"):
         for i in range(FILES):
             ts = np.sort(rng.integers(start + i * 100, start + (i + 1) * 100, ROWS))
-            table = pa.table({"ts": ts, "k": rng.integers(0, KEYS, ROWS), "v": rng.integers(0, 100, ROWS)})
+            keys, values = rng.integers(0, KEYS, ROWS), rng.integers(0, VALUES, ROWS)
+            table = pa.table({"ts": ts, "k": keys, "v": values})
             number = len(list((folder / name).glob("*.parquet")))
             pq.write_table(table, folder / name / f"{number:03d}.parquet")
             streams[name] = pa.concat_tables([streams[name], table])

@@ -28,7 +28,7 @@ import pyarrow as pa
 from sash.engine.parallel import alone
 from sash.errors import SashError
 from sash.spark.buckets.keeper import Keeper
-from sash.spark.buckets.messages import receive, send, send_batches
+from sash.spark.buckets.messages import USED, Memory, receive, send, send_batches
 
 _CORES = os.cpu_count() or 1
 _SILENCE = 900.0
@@ -41,24 +41,50 @@ class _Host:
     def __init__(self) -> None:
         self._keepers: dict[str, Keeper] = {}
         self._lock = threading.Lock()
+        self._memories: list[Memory] = []
+        """Those that no worker looks at."""
 
     def serve(self, connection: socket.socket) -> None:
         """Answer one worker until it goes."""
+        lent: Memory | None = None
         with connection, suppress(EOFError, ConnectionError):
             while True:
                 message, buffers = receive(connection)
-                given: Sequence[pa.RecordBatch] | None = ()
-                answer: tuple[str, object]
-                try:
-                    given = self._answer(message, buffers)
-                    answer = "unknown" if given is None else "given", None
-                except SashError as error:
-                    answer = "refused", error
-                except BaseException:
-                    answer = "failed", traceback.format_exc()
-                send(connection, answer)
-                if answer[0] == "given":
-                    send_batches(connection, given or ())
+                self._give_back(lent)  # who speaks again has used what was given
+                lent = None
+                if message != USED:
+                    answer, given = self._answered(message, buffers)
+                    send(connection, answer)
+                    if answer[0] == "given":
+                        lent = self._memory()
+                        send_batches(connection, given, lent)
+        self._give_back(lent)
+
+    def _answered(
+        self, message: Any, buffers: Sequence[pa.Buffer]
+    ) -> tuple[tuple[str, object], Sequence[pa.RecordBatch]]:
+        """What the worker is told, and the batches that it is given."""
+        try:
+            given = self._answer(message, buffers)
+        except SashError as error:
+            return ("refused", error), ()
+        except BaseException:
+            return ("failed", traceback.format_exc()), ()
+        return ("unknown" if given is None else "given", None), given or ()
+
+    def _memory(self) -> Memory | None:
+        """Memory to give batches in, used before if there is some; None if the system has none to give."""
+        with self._lock:
+            if self._memories:
+                return self._memories.pop()
+        with suppress(OSError):
+            return Memory()
+        return None
+
+    def _give_back(self, memory: Memory | None) -> None:
+        if memory is not None:
+            with self._lock:
+                self._memories.append(memory)
 
     def _answer(self, message: Any, buffers: Sequence[pa.Buffer]) -> Sequence[pa.RecordBatch] | None:
         """What the bucket gives; None if the pipeline must be told first."""
@@ -90,9 +116,14 @@ class _Host:
         with self._lock:
             keepers = dict(self._keepers)
         ended = [digest for digest, keeper in keepers.items() if keeper.ended]
+        unused: list[Memory] = []
         with self._lock:
             for digest in ended:
                 self._keepers.pop(digest, None)
+            if ended:
+                unused, self._memories = self._memories, []
+        for memory in unused:
+            memory.close()
         if ended:
             del keepers
             gc.collect()

@@ -22,7 +22,7 @@ import pyarrow as pa
 from sash.errors import SashError
 from sash.spark.buckets.host import lives
 from sash.spark.buckets.keeper import Task
-from sash.spark.buckets.messages import receive, receive_batches, send
+from sash.spark.buckets.messages import USED, receive, receive_batches, send
 from sash.spark.pipelines.pipeline import Pipeline
 
 _START_SECONDS = 180.0
@@ -66,7 +66,7 @@ def _asked(
         send(connection, (pipeline.digest, pickle.dumps(pipeline), task), packs)
         (what, about), _ = receive(connection)
     if what == "given":
-        return receive_batches(connection)
+        return _until_used(connection, receive_batches(connection))
     if what == "refused":
         raise about
     raise SashError(
@@ -74,6 +74,13 @@ def _asked(
         f"Bucket {task.bucket} of stage {task.stage} failed in batch {task.batch}: {_last_line(about)}.",
         remedy="Nothing is lost: the batch is played again at the next start. Please report it.\n" + about,
     )
+
+
+def _until_used(connection: socket.socket, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches; behind the last one the host is told that it may use its memory for others."""
+    yield from batches
+    with suppress(OSError):  # a host that has gone is missed when it is asked again
+        send(connection, USED)
 
 
 def _last_line(trace: str) -> str:

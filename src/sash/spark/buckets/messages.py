@@ -1,12 +1,13 @@
 """What workers and hosts tell each other over a local socket: messages, raw buffers, record batches.
 
 Many batches do not go through the socket. They are written into memory that has no name, and the other
-side is given the right to look at it: what it passes on to Spark is then copied once less.
+side is given the right to look at it: what it passes on to Spark is then copied once less. When it has
+done so the memory is written over: fresh memory costs several times what the copy does.
 """
 
 from __future__ import annotations
 
-__all__ = ["receive", "receive_batches", "send", "send_batches"]
+__all__ = ["USED", "Memory", "receive", "receive_batches", "send", "send_batches"]
 
 import os
 import pickle
@@ -20,9 +21,13 @@ import pyarrow as pa
 
 from sash.spark.buckets.pieces import read_pieces, write_pieces
 
+USED = "used"
+"""What a worker tells when it has used the batches that it was given."""
 _SIZES = struct.Struct("<IQ")
 _MANY = 1 << 18
 """Bytes: fewer go through the socket."""
+_ROOMY = 4
+"""Times as many bytes as are needed may be held."""
 
 
 def send(connection: socket.socket, message: object, buffers: Sequence[pa.Buffer] = ()) -> None:
@@ -57,47 +62,67 @@ def _exactly(connection: socket.socket, size: int) -> bytearray:
     return data
 
 
-def send_batches(connection: socket.socket, batches: Sequence[pa.RecordBatch]) -> None:
-    """Batches, each with its schema."""
-    memory = _shared(batches) if sum(batch.nbytes for batch in batches) >= _MANY else None
-    if memory is None:
-        sink = pa.BufferOutputStream()
-        write_pieces(sink, batches)
-        send(connection, "sent", [sink.getvalue()])
+class Memory:
+    """Memory without a name that holds some batches, and later others. OSError if the system gives none.
+
+    >>> memory = Memory()
+    >>> [memory.fill([pa.record_batch({"n": range(rows)})]) for rows in (1_000, 10)]
+    [8280, 360]
+    >>> memory.close()
+    """
+
+    def __init__(self) -> None:
+        if not hasattr(os, "memfd_create"):
+            raise OSError("no memory without a name")
+        self._file = open(os.memfd_create("sash-results"), "wb")  # noqa: SIM115 (closed by `close`)
+
+    @property
+    def handle(self) -> int:
+        """What the other side is given."""
+        return self._file.fileno()
+
+    def fill(self, batches: Sequence[pa.RecordBatch]) -> int:
+        """Write batches over what was there; how many bytes they take. Little is held for little."""
+        self._file.seek(0)
+        write_pieces(self._file, batches)
+        size = self._file.tell()
+        if os.fstat(self.handle).st_size > _ROOMY * size:
+            self._file.truncate()
+        self._file.flush()
+        return size
+
+    def close(self) -> None:
+        """Let go of it; who looks at it may go on."""
+        self._file.close()
+
+
+def send_batches(
+    connection: socket.socket, batches: Sequence[pa.RecordBatch], memory: Memory | None = None
+) -> None:
+    """Batches, each with its schema: through the memory if there are many, else through the socket."""
+    size = None
+    if memory is not None and sum(batch.nbytes for batch in batches) >= _MANY:
+        with suppress(OSError):  # there is none left
+            size = memory.fill(batches)
+    if memory is not None and size is not None:
+        send(connection, ("shared", size))
+        socket.send_fds(connection, [b"."], [memory.handle])
         return
-    try:
-        send(connection, "shared")
-        socket.send_fds(connection, [b"."], [memory])
-    finally:
-        os.close(memory)
-
-
-def _shared(batches: Sequence[pa.RecordBatch]) -> int | None:
-    """Memory that holds the batches, as a file that is open; None if the system gives none."""
-    if not hasattr(os, "memfd_create"):
-        return None
-    memory = os.memfd_create("sash-results")
-    with suppress(OSError):
-        with pa.OSFile(_path(memory), "wb") as file:
-            write_pieces(file, batches)
-        return memory
-    os.close(memory)
-    return None
+    sink = pa.BufferOutputStream()
+    write_pieces(sink, batches)
+    send(connection, ("sent", 0), [sink.getvalue()])
 
 
 def receive_batches(connection: socket.socket) -> Iterator[pa.RecordBatch]:
-    """What `send_batches` sent."""
-    how, buffers = receive(connection)
+    """What `send_batches` sent; its memory is not to be written over before the last batch was used."""
+    (how, size), buffers = receive(connection)
     if how == "sent":
         return read_pieces(pa.BufferReader(buffers[0]))
     mark, given, _, _ = socket.recv_fds(connection, 1, 1)
     if not mark or not given:
         raise EOFError("the other side has gone")
     try:
-        return read_pieces(pa.memory_map(_path(given[0])))
+        with pa.memory_map(f"/proc/self/fd/{given[0]}") as memory:
+            return read_pieces(pa.BufferReader(memory.read_buffer(size)))
     finally:
         os.close(given[0])
-
-
-def _path(memory: int) -> str:
-    return f"/proc/self/fd/{memory}"
