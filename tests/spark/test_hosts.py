@@ -10,9 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ import pytest
 import sash
 from sash.errors import SashError
 from sash.spark.buckets import hosts
+from sash.spark.buckets.assembly import _given
+from sash.spark.buckets.bucket_files import BucketFiles
 from sash.spark.buckets.host import _Host
 from sash.spark.buckets.keeper import Keeper, Task
 from sash.spark.buckets.messages import Memory, receive, receive_batches, send, send_batches
@@ -132,6 +135,34 @@ def test_a_host_lends_its_memory_again_when_the_worker_has_used_it(
     assert {*host._memories} == {*lent}
     for memory in host._memories:
         memory.close()
+
+
+def test_a_host_is_at_work_while_files_are_passed_on(tmp_path: Path) -> None:
+    batches = [pa.record_batch({"a": range(rows)}) for rows in (3, 4, 5)]
+    path = BucketFiles(tmp_path / "1-0").write_results(0, batches[:1])
+    asked, passed_on = Event(), Event()
+
+    def first() -> Iterator[pa.RecordBatch]:
+        asked.set()
+        assert passed_on.wait(10)
+        return iter(batches[1:2])
+
+    given = _given([str(path)], [first, lambda: iter(batches[2:])])
+    assert next(given) == batches[0]
+    assert asked.wait(10)
+    passed_on.set()
+    assert list(given) == batches[1:]
+
+
+def test_what_a_host_refuses_is_told_behind_what_lies_in_files(tmp_path: Path) -> None:
+    def refused() -> Iterator[pa.RecordBatch]:
+        raise SashError("SASH-SPARK-080", "No room.", remedy="Make room.")
+
+    path = BucketFiles(tmp_path / "1-0").write_results(0, [pa.record_batch({"a": [1]})])
+    given = _given([str(path)], [refused])
+    assert next(given).num_rows == 1
+    with pytest.raises(SashError):
+        next(given)
 
 
 def test_a_host_without_memory_to_lend_gives_its_batches_all_the_same(

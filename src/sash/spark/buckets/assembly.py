@@ -8,7 +8,9 @@ from __future__ import annotations
 
 __all__ = ["assemble", "pack_frame"]
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -68,6 +70,23 @@ def _packing(pipeline: Pipeline, stream: str) -> Callable[[Batches], Batches]:
     return pack
 
 
+def _given(paths: Sequence[str], questions: Sequence[Callable[[], Batches]]) -> Batches:
+    """Results that lie in files, and what hosts give; the first host is at work while files are passed on.
+
+    The others are asked one by one: who asks again has used what was given.
+    """
+    from sash.spark.buckets.bucket_files import read_results
+
+    with ThreadPoolExecutor(1) as apart:
+        first = apart.submit(questions[0]) if paths and questions else None
+        for path in paths:
+            yield from read_results(path)
+        if first is not None:
+            yield from first.result()
+    for ask in questions[0 if first is None else 1 :]:
+        yield from ask()
+
+
 def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches], Batches]:
     result = spark_arrow_schema(pipeline.schema)
 
@@ -78,7 +97,6 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
     def step(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
-        from sash.spark.buckets.bucket_files import read_results
         from sash.spark.buckets.hosts import ask
         from sash.spark.buckets.keeper import Task
         from sash.spark.buckets.packs import read_pointer
@@ -90,6 +108,7 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
         run = context.getLocalProperty("spark.jobGroup.id") or ""  # one for each start of a query
         number = int(context.getLocalProperty("streaming.sql.batchId") or 0)
         packs: dict[int, list[pa.Buffer]] = {}
+        paths: list[str] = []
         for batch in batches:
             for i, bucket in enumerate(batch.column(0).to_pylist()):
                 pack = batch.column(1)[i]
@@ -97,11 +116,12 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
                 if path is None:
                     packs.setdefault(bucket, []).append(pack.as_buffer())
                 elif last:
-                    yield from crossing(read_results(path))
+                    paths.append(path)
                 else:
                     yield batch.slice(i, 1)
-        for bucket in sorted(packs):
-            given = ask(pipeline, Task(run, stage, bucket, number), packs[bucket])
-            yield from crossing(given) if last else given
+        tasks = [Task(run, stage, bucket, number) for bucket in sorted(packs)]
+        questions = [partial(ask, pipeline, task, packs[task.bucket]) for task in tasks]
+        given = _given(paths, questions)
+        yield from crossing(given) if last else given
 
     return step
