@@ -166,10 +166,17 @@ def test_what_a_host_refuses_is_told_behind_what_lies_in_files(tmp_path: Path) -
 
 
 def test_a_host_without_memory_to_lend_gives_its_batches_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "memfd_create")  # as on other systems
-    assert _Host()._memory() is None
+    host = _Host()
+    given = [pa.record_batch({"a": range(100_000)})]
+    monkeypatch.setattr(host, "_answer", lambda *_: given)
+    ours, theirs = socket.socketpair()
+    Thread(target=host.serve, args=(theirs,), daemon=True).start()
+    monkeypatch.setattr(hosts, "_connection", lambda _: ours)
+    with ours:
+        assert list(hosts.ask(pipeline, TASK, [])) == given
 
 
 def test_a_host_that_dies_while_it_answers_is_asked_again(

@@ -51,9 +51,11 @@ def test_widening_gives_back_what_was_narrowed(some: list[pa.Array]) -> None:
 
 @given(columns())
 def test_a_column_is_never_wider_for_it(column: pa.Array) -> None:
-    (form,), _, rest = narrowed([column])
+    (form,), bits, rest = narrowed([column])
     assert bool(rest) == (form.how == "as_it_is")
     assert form.bits <= column.type.bit_width
+    words = [-(-len(column) * width // 64) for width in (form.bits, form.nulls)]
+    assert bits.size == 8 * sum(words)
 
 
 @given(columns())

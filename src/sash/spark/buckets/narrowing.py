@@ -1,8 +1,8 @@
 """Integers and times in as few bits as they need: most of what crosses and is kept are small numbers.
 
 A column becomes what is added to its least value, or, where it never falls, to the value before, in so
-many bits for each value as the greatest takes; a column of one value becomes nothing. That takes fewer
-bytes than a general compressor leaves of such numbers, in a thirtieth of its time.
+many bits for each value as the greatest takes; a column of one value becomes nothing. That takes about as
+long as casting the numbers to a narrower type.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 __all__ = ["Form", "narrow_table", "narrowed", "wide_table", "widened"]
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from sash.engine.fixed_width import as_column, valid_marks, values_of
 from sash.engine.kernels.bits import squeeze, stretch
 
 _MOST_BITS = 56
-"""Numbers that take more are left to others: they look as if there were something else to save."""
+"""Numbers that take more are left to a compressor: little would be saved."""
 _NARROW = 4
 """Bits: a column that takes no more is not looked at any further."""
 _FEW = 1_024
@@ -128,12 +128,12 @@ def _narrowed(column: pa.Array) -> tuple[Form, list[np.ndarray]]:
         steps = np.diff(wide, prepend=wide[:1])
         narrower = int(steps.max()).bit_length()
         if narrower < bits:
-            return Form("steps", least, narrower), list(_words(steps, narrower))
+            return Form("steps", least, narrower), _words(steps, narrower)
     if bits > _MOST_BITS:
         return _AS_IT_IS, []
     above = wide - np.uint64(least % 2**64)
     if valid is None:
-        return Form("above", least, bits), list(_words(above, bits))
+        return Form("above", least, bits), _words(above, bits)
     above *= valid  # anything may lie under a NULL
     return Form("above", least, bits, nulls=True), [*_words(above, bits), *_words(valid, 1)]
 
@@ -143,12 +143,13 @@ def _never_falls(values: np.ndarray) -> bool:
     return all(bool((some[1:] >= some[:-1]).all()) for some in (values[:64], values))
 
 
-def _words(numbers: np.ndarray, bits: int) -> Iterator[np.ndarray]:
-    """Numbers of so many bits as words; none if they have none."""
-    if bits:
-        words = np.empty(_count(bits, len(numbers)), np.uint64)
-        squeeze(numbers.astype(np.uint64, copy=False), bits, words)
-        yield words
+def _words(numbers: np.ndarray, bits: int) -> list[np.ndarray]:
+    """Numbers of so many bits as words; nothing if they have none."""
+    if not bits:
+        return []
+    words = np.empty(_count(bits, len(numbers)), np.uint64)
+    squeeze(numbers.astype(np.uint64, copy=False), bits, words)
+    return [words]
 
 
 def _numbers(words: np.ndarray, bits: int, rows: int) -> np.ndarray:

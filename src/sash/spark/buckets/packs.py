@@ -6,8 +6,8 @@ narrow columns and the others as an Arrow record batch, compressed: they are shu
 a log for long. Every task sends a pack to every bucket, with rows or without, so that all buckets see the
 same time.
 
-Rows of queries that end in an earlier stage go the same way, past the buckets: a header of no length,
-then an Arrow stream.
+Rows of queries that end in an earlier stage lie in a file, and where that is goes the same way, past the
+buckets: a header of no length, then the path.
 """
 
 from __future__ import annotations
