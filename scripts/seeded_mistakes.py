@@ -178,8 +178,8 @@ MISTAKES = (
     Mistake(
         "a MIN that forgets the row which counts after its least has ended",
         f"{ENGINE}/kernels/deques.py",
-        "entries[entry, WORD] >= word:\n                    free",
-        "entries[entry, WORD] <= word:\n                    free",
+        "if rows[line, WORD] < word:",
+        "if rows[line, WORD] > word:",
     ),
     Mistake(
         "a row read from the wrong place where the ring begins anew",

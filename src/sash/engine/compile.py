@@ -19,6 +19,7 @@ from sash.engine.operators.aggregate import GroupAggregate
 from sash.engine.operators.counted import CountedRows
 from sash.engine.operators.distinct import DistinctRows
 from sash.engine.operators.distinct_answer import DistinctAnswer
+from sash.engine.operators.extreme_answer import ExtremeAnswer
 from sash.engine.operators.join import MultiJoin
 from sash.engine.operators.last_rows import LastRows
 from sash.engine.operators.project import ProjectColumns
@@ -32,6 +33,7 @@ from sash.engine.operators.top_groups import TopGroups
 from sash.engine.operators.topk import TopRows
 from sash.engine.operators.union import UnionAll
 from sash.engine.operators.whole_relation import WholeRelation
+from sash.engine.state.extremes import deques_suffice
 from sash.language.expressions import AggregateCall, Column, Expression
 from sash.plan.keys import key, nets
 from sash.plan.nodes import (
@@ -98,7 +100,7 @@ def closing_operator_for(node: Node, faults: Faults) -> Operator:
     strict = any(pattern(read) is Pattern.STR for read in reads(node))
     match node:
         case Aggregate():
-            return _aggregate(node, faults, closes=True)
+            return _extreme_answer(node, faults) or _aggregate(node, faults, closes=True)
         case Distinct() if not strict:
             return DistinctAnswer(_types(node))
         case SemiJoin() if pattern(node.left) is not Pattern.STR:
@@ -207,6 +209,16 @@ def _(node: Aggregate, faults: Faults) -> Operator:
 def _aggregate(node: Aggregate, faults: Faults, *, closes: bool = False) -> GroupAggregate:
     read = _types(node.input), faults, pattern(node.input)
     return GroupAggregate(_types(node), node.groups, node.aggregates, *read, closes)
+
+
+def _extreme_answer(node: Aggregate, faults: Faults) -> ExtremeAnswer | None:
+    """What follows a MIN or MAX that is the only aggregate of groups, if it needs no lanes."""
+    call, *others = node.aggregates or (None,)
+    if call is None or others or not node.groups or call.function not in ("min", "max"):
+        return None
+    if call.argument is None or not deques_suffice(call.argument.type, pattern(node.input)):
+        return None
+    return ExtremeAnswer(_types(node), node.groups, call.argument, call.function == "max", faults)
 
 
 @operator_for.register

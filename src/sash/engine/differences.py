@@ -10,7 +10,7 @@ from __future__ import annotations
 __all__ = ["Deltas", "Differences"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -39,12 +39,25 @@ class Deltas:
         return Deltas(tuple(gathered(self.columns, rows)), self.at[rows], self.change[rows])
 
     def netted(self) -> Deltas:
-        """Equal rows of one instant added up."""
-        if len(self) < 2:
+        """Equal rows of one instant added up; rows alone at theirs are not looked at.
+
+        >>> deltas = Deltas((pa.array([7, 7, 8]),), np.array([1, 1, 2]), np.array([1, -1, 1]))
+        >>> deltas.netted().columns[0].to_pylist()
+        [8]
+        """
+        follows = self.at[1:] == self.at[:-1]
+        if not follows.any():
             return self
-        rows, sums = net(self.columns, self.at, self.change)
-        kept = self.take(rows)
-        return Deltas(kept.columns, kept.at, sums)
+        together = np.append(follows, False)
+        together[1:] |= follows
+        rows = np.flatnonzero(together)
+        some = self if len(rows) == len(self) else self.take(rows)
+        left, sums = net(some.columns, some.at, some.change)
+        if len(left) == len(rows):
+            return self
+        kept, change = ~together, self.change.copy()
+        kept[rows[left]], change[rows[left]] = True, sums
+        return replace(self, change=change).take(np.flatnonzero(kept))
 
 
 class Differences:

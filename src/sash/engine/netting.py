@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.encoding import key_words
-from sash.engine.kernels.tables import find_or_add
+from sash.engine.kernels.tables import add_up, find_or_add
 
 
 def net(
@@ -32,6 +32,6 @@ def net(
     keys = np.empty((n + 1, words.shape[1]), np.int64)
     used = find_or_add(words, 0, np.zeros(capacity, np.int32), keys, 0, slots, first_rows)
     sums = np.zeros(used, np.int64)
-    np.add.at(sums, slots, weights)
+    add_up(slots, weights, sums)
     left = np.flatnonzero(sums)
     return first_rows[left], sums[left]

@@ -27,7 +27,7 @@ import pyarrow as pa
 from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
 
-FORMAT = 5
+FORMAT = 6
 _MAGIC, _DONE = b"SASHSNAP", b"SASHDONE"
 _HEADER, _TRAILER = struct.Struct("<8sII"), struct.Struct("<QQI8s")
 

@@ -7,13 +7,14 @@ together (state/key_table.py).
 
 from __future__ import annotations
 
-__all__ = ["find_or_add", "rehash"]
+__all__ = ["add_up", "find_or_add", "rehash"]
 
 import numpy as np
 
 from sash.engine.kernels.compiler import (
     int64,
     kernel,
+    reads_i64,
     reads_u64,
     reads_words,
     writes_i32,
@@ -85,3 +86,10 @@ def rehash(hashes: np.ndarray, table: np.ndarray) -> None:
         while table[position] != 0:
             position = (position + 1) & mask
         table[position] = slot + 1
+
+
+@kernel((reads_i64, reads_i64, writes_i64))
+def add_up(slots: np.ndarray, values: np.ndarray, sums: np.ndarray) -> None:
+    """Add values to the sums of their slots."""
+    for i in range(len(slots)):
+        sums[slots[i]] += values[i]

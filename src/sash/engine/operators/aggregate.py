@@ -156,7 +156,7 @@ class GroupAggregate(Operator):
         go = self._shaped(self._ends.pop(frontier))
         for feed_, extremes in zip(self.lanes.extremes, self._extremes, strict=True):
             rows = not_null(changes.with_columns([argument(feed_.argument)]), numbers)
-            at, moved, by = extremes.step(*rows, self.keys.size, frontier, go[:2])
+            at, moved, by = extremes.step(*rows, self.keys.size, frontier)
             if len(at):
                 extra.append((at, moved, *self._room(len(at))))
                 extra[-1][2][:, feed_.lane] = by

@@ -278,8 +278,7 @@ class MultiJoin(Operator):
         if whole is None:
             return Changes.empty(self.types)
         columns = self._computed(whole)
-        weights = self._weights(whole)
-        return Changes(columns, whole.at, self._ends(whole), weights if signs is None else weights * signs)
+        return Changes(columns, whole.at, self._ends(whole), self._weights(whole, signs))
 
     def _computed(self, found: Combinations) -> tuple[pa.Array, ...]:
         """The outputs for each combination."""
@@ -320,8 +319,8 @@ class MultiJoin(Operator):
                 ends = np.minimum(ends, kept.untils(numbers))
         return ends
 
-    def _weights(self, found: Combinations) -> np.ndarray:
-        weights = repeated(1, len(found.at))
+    def _weights(self, found: Combinations, signs: np.ndarray | None = None) -> np.ndarray:
+        weights = repeated(1, len(found.at)) if signs is None else signs
         for kept, numbers in zip(self._kept, found.numbers, strict=True):
             if not kept.all_ones and numbers is not None:
                 weights = weights * kept.weights(numbers)

@@ -6,7 +6,7 @@ and the beaten ones are dropped.
 
 from __future__ import annotations
 
-__all__ = ["Extremes", "extremes_for"]
+__all__ = ["Extremes", "deques_suffice", "extremes_for"]
 
 from collections.abc import Mapping
 
@@ -31,9 +31,14 @@ from sash.plan.patterns import Pattern
 
 def extremes_for(type_: pa.DataType, largest: bool, pattern: Pattern) -> Extremes | FifoExtremes:
     """What follows MIN (or the `largest`) over rows that end by this pattern."""
-    if pattern is Pattern.WKS and not _has_bytes(type_):
+    if deques_suffice(type_, pattern):
         return FifoExtremes(type_, largest)
     return Extremes(type_, largest, pattern is Pattern.MON)
+
+
+def deques_suffice(type_: pa.DataType, pattern: Pattern) -> bool:
+    """Whether rows end in the order in which they come, and one word says all about a value."""
+    return pattern is Pattern.WKS and not _has_bytes(type_)
 
 
 def _has_bytes(type_: pa.DataType) -> bool:
@@ -72,12 +77,8 @@ class Extremes:
         groups: np.ndarray,
         group_size: int,
         frontier: Instant,
-        ends: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Instants, groups and by how much the group's lane moves: the number of its extreme + 1, or 0.
-
-        Values have copies with ends of their own, so that those of rows are not looked at.
-        """
+        """Instants, groups and by how much the group's lane moves: the number of its extreme + 1, or 0."""
         self._fit_groups(group_size)
         if self._monotonic:
             rows, groups = self._improvements(rows, groups)

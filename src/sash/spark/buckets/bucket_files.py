@@ -35,7 +35,7 @@ from sash.spark.buckets.narrowing import narrow_table, wide_table
 from sash.spark.buckets.pieces import read_pieces, write_pieces
 from sash.spark.failpoints import failpoint
 
-FORMAT = 7
+FORMAT = 8
 _MAGIC = b"SASHSTEP"
 _HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
 _LEAST_LOG = 64 << 10

@@ -37,6 +37,12 @@ _LONGEST_FOLDER = 55
 _REGIONS = "-XX:G1HeapRegionSize=8m"
 """A pack should fit half a region of Java's memory: what does not makes it look through all of that anew."""
 
+_PATIENT_COMPILER = (
+    "-XX:Tier4InvocationThreshold=40000 -XX:Tier4MinInvocationThreshold=5000 -XX:Tier4CompileThreshold=120000"
+)
+"""What runs for every row is called a million times a batch and compiled at once; what runs for every batch
+would keep Java's optimizing compiler busy for a quarter of an hour, on cores that queries need."""
+
 _TRUST = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Results reach Java as Arrow columns that Sash made: looking at the bounds and the marks of every value once
 more takes half of Java's time for a row."""
@@ -145,7 +151,8 @@ def launch(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _with_folder(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
     (folder / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
-    options = [_REGIONS, _TRUST, f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"]
+    logging = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"
+    options = [_REGIONS, _PATIENT_COMPILER, _TRUST, logging]
     if len(str(folder)) <= _LONGEST_FOLDER:
         options.append(f"-Djava.io.tmpdir={folder}")
     given = settings.get("spark.driver.extraJavaOptions", "")
