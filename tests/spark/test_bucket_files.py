@@ -55,9 +55,19 @@ def test_results_are_written_over_those_of_the_batch_before(tmp_path: Path) -> N
 
 def test_a_merge_keeps_what_is_named_small() -> None:
     manifest = Manifest(0, snapshot=0, snapshot_bytes=1 << 20)
-    assert not manifest.after(1, 1 << 20, {}).wants_merge
-    assert manifest.after(1, 1 << 20, {}).after(2, 1, {}).wants_merge
-    assert manifest.after(1, 5, {}).merged(9).log == ()
+    for batch in range(1, 5):
+        manifest = manifest.after(batch, 1 << 18, {})
+    assert not manifest.wants_merge
+    assert manifest.after(5, 1, {}).wants_merge
+    assert manifest.after(5, 1, {}).merged(9).log == ()
+
+
+def test_a_small_state_is_not_written_anew_with_every_batch() -> None:
+    manifest = Manifest(0, snapshot=0, snapshot_bytes=9)
+    for batch in range(1, 4):
+        manifest = manifest.after(batch, 1 << 20, {})
+        assert not manifest.wants_merge
+    assert manifest.after(4, 1 << 20, {}).wants_merge
 
 
 def test_cleaning_leaves_what_is_named(tmp_path: Path) -> None:

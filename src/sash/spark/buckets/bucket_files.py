@@ -39,7 +39,8 @@ FORMAT = 8
 _MAGIC = b"SASHSTEP"
 _HEADER = struct.Struct("<8sIIQ")  # magic, format, checksum of the header's text, its length
 _LEAST_LOG = 64 << 10
-"""A log of fewer bytes is not worth a merge."""
+_LEAST_BATCHES = 4
+"""A log of fewer bytes or batches is not worth a merge: writing all state takes longer than writing packs."""
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 
 
@@ -77,7 +78,8 @@ class Manifest:
     @property
     def wants_merge(self) -> bool:
         """Whether the log outweighs the snapshot."""
-        return self.log_bytes > max(self.snapshot_bytes, _LEAST_LOG)
+        enough = len(self.log) >= _LEAST_BATCHES
+        return enough and self.log_bytes > max(self.snapshot_bytes, _LEAST_LOG)
 
 
 class BucketFiles:
