@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sash.engine.gathering import picked
-from sash.engine.kernels.ordering import merge_order, signs_of
+from sash.engine.kernels.ordering import merge_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,7 @@ def with_signs(
     if came is None:
         return Combinations(went.numbers, went.at + 1), np.full(len(went.at), -1)
     order, at = merge_order(came.at, went.at + 1)
-    signs = np.empty(len(order), np.int64)
-    signs_of(order, len(came.at), signs)
-    return _merged(came, went, order, at), signs
+    return _merged(came, went, order, at), np.where(order < len(came.at), 1, -1)
 
 
 def _merged(one: Combinations, other: Combinations, order: np.ndarray, at: np.ndarray) -> Combinations:

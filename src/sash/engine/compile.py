@@ -213,10 +213,12 @@ def _aggregate(node: Aggregate, faults: Faults, *, closes: bool = False) -> Grou
 
 def _extreme_answer(node: Aggregate, faults: Faults) -> ExtremeAnswer | None:
     """What follows a MIN or MAX that is the only aggregate of groups, if it needs no lanes."""
-    call, *others = node.aggregates or (None,)
-    if call is None or others or not node.groups or call.function not in ("min", "max"):
+    if not node.groups or len(node.aggregates) != 1:
         return None
-    if call.argument is None or not deques_suffice(call.argument.type, pattern(node.input)):
+    (call,) = node.aggregates
+    if call.argument is None or call.function not in ("min", "max"):
+        return None
+    if not deques_suffice(call.argument.type, pattern(node.input)):
         return None
     return ExtremeAnswer(_types(node), node.groups, call.argument, call.function == "max", faults)
 

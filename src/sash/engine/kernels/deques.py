@@ -11,7 +11,6 @@ most are looked at once and not soon again.
 from __future__ import annotations
 
 __all__ = [
-    "FIRST",
     "GROUP",
     "LANE",
     "OUT",
@@ -45,7 +44,7 @@ UNTIL, WORD, OWNER, _LINKS, ROW = range(5)
 its deque are (32 bits each, 0: none); how many that is. The owner of a row that is out is OUT; that of a
 row whose value is NULL has a bit above those of the group, and its word is the greatest there is."""
 
-FIRST, _LAST, VALUE, LANE, GROUP = range(5)
+_FIRST, _LAST, VALUE, LANE, GROUP = range(5)
 """A group's line: its first row and its last (-1: none), the word that it shows and the number that stands
 for that (0: it shows nothing); how many that is."""
 
@@ -125,7 +124,7 @@ def sweep_deques(
                 rows[place, _LINKS] = (row - last) << 32
             else:
                 rows[place, _LINKS] = 0
-                groups[group, FIRST] = row
+                groups[group, _FIRST] = row
                 touched[used] = group
                 used += 1
             groups[group, _LAST] = row
@@ -139,15 +138,15 @@ def sweep_deques(
                 group, ahead = np.uint64(rows[line, OWNER] & _LOW), rows[line, _LINKS] & _LOW
                 if ahead > 0:
                     rows[_placed(gone + ahead, base, size), _LINKS] &= _LOW
-                    groups[group, FIRST] = gone + ahead
+                    groups[group, _FIRST] = gone + ahead
                 else:
-                    groups[group, FIRST] = groups[group, _LAST] = -1
+                    groups[group, _FIRST] = groups[group, _LAST] = -1
                 touched[used] = group
                 used += 1
             gone += 1
         for u in range(used):
             group = np.uint64(touched[u])
-            first, shown = groups[group, FIRST], groups[group, LANE]
+            first, shown = groups[group, _FIRST], groups[group, LANE]
             number, word = 0, 0
             if first >= 0:
                 line = _placed(first, base, size)
@@ -203,7 +202,7 @@ def hang_deques(rows: np.ndarray, groups: np.ndarray, numbered: int) -> None:
     The groups have no other rows. They show their first ones, by their own number + 1 if `numbered` is not
     negative.
     """
-    groups[:, FIRST] = -1
+    groups[:, _FIRST] = -1
     groups[:, _LAST] = -1
     for row in range(len(rows)):
         owner = rows[row, OWNER]
@@ -214,6 +213,6 @@ def hang_deques(rows: np.ndarray, groups: np.ndarray, numbered: int) -> None:
             rows[last, _LINKS] |= row - last
             rows[row, _LINKS] = (row - last) << 32
         else:
-            groups[group, FIRST], groups[group, VALUE] = row, rows[row, WORD]
+            groups[group, _FIRST], groups[group, VALUE] = row, rows[row, WORD]
             groups[group, LANE] = group + 1 if numbered >= 0 else 1 + (owner >> 32)
         groups[group, _LAST] = row

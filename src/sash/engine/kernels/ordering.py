@@ -5,7 +5,7 @@ Steps hold instants close together, so two passes usually suffice.
 
 from __future__ import annotations
 
-__all__ = ["argsort_instants", "is_sorted", "merge_ends", "merge_order", "signs_of"]
+__all__ = ["argsort_instants", "is_sorted", "merge_ends", "merge_order"]
 
 import numpy as np
 
@@ -85,13 +85,6 @@ def _merge(first: np.ndarray, second: np.ndarray, order: np.ndarray, merged: np.
             order[k] = n + j
             merged[k] = second[j]
             j += 1
-
-
-@kernel((reads_i64, int64, writes_i64))
-def signs_of(order: np.ndarray, first: int, signs: np.ndarray) -> None:
-    """1 for positions below `first`, -1 for all others."""
-    for k in range(len(order)):
-        signs[k] = 1 if order[k] < first else -1
 
 
 def merge_order(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

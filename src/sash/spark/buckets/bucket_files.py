@@ -77,7 +77,7 @@ class Manifest:
 
     @property
     def wants_merge(self) -> bool:
-        """Whether the log outweighs the snapshot."""
+        """Whether the log outweighs the snapshot, and is worth it."""
         enough = len(self.log) >= _LEAST_BATCHES
         return enough and self.log_bytes > max(self.snapshot_bytes, _LEAST_LOG)
 

@@ -41,7 +41,7 @@ _PATIENT_COMPILER = (
     "-XX:Tier4InvocationThreshold=40000 -XX:Tier4MinInvocationThreshold=5000 -XX:Tier4CompileThreshold=120000"
 )
 """What runs for every row is called a million times a batch and compiled at once; what runs for every batch
-would keep Java's optimizing compiler busy for a quarter of an hour, on cores that queries need."""
+would keep Java's optimizing compiler busy for minutes, on cores that queries need."""
 
 _TRUST = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Results reach Java as Arrow columns that Sash made: looking at the bounds and the marks of every value once
