@@ -107,6 +107,9 @@ def test_explain_takes_pipelines_and_keeps_the_order_of_the_file(tmp_path: Path)
         (DEFINITIONS, "SASH-CLI-003"),
         (DEFINITIONS + "SELECT nope FROM s [RANGE 10]", "SASH-BIND"),
         ("SELECT FROM WHERE", "SASH-PARSE"),
+        (DEFINITIONS + "INSERT INTO nowhere SELECT k FROM s [RANGE 10]", "SASH-SESSION-001"),
+        (DEFINITIONS + "CREATE SINK s WITH (format = 'noop')", "SASH-SESSION-002"),
+        (DEFINITIONS + "CREATE SINK out WITH (format = 'parquet')", "SASH-SPARK-062"),
     ],
 )
 def test_explain_errors_go_to_stderr_with_code_2(tmp_path: Path, text: str, code: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,21 @@ def test_a_table_whose_header_names_other_columns_is_refused(db: SparkDatabase, 
     assert "header" in error.message.lower()  # by position they would have changed places in silence
     db.execute(f"CREATE TABLE hosts (owner STRING, ip STRING) {options}")
     assert len(db.tables["hosts"].latest) == 1
+
+
+def test_lines_of_a_table_that_cannot_be_read_are_told_of(db: SparkDatabase, tmp_path: Path) -> None:
+    (tmp_path / "hosts.csv").write_text("ip,port\na,80\nb,eighty\nc\n")
+    (tmp_path / "hosts.json").write_text('{"ip": "a", "port": 80}\n{"ip": "b", "port": "eighty"}\n{"ip": \n')
+    for format, header in (("csv", "header = 'true', "), ("json", "")):
+        source = f"format = '{format}', {header}path = '{tmp_path}/hosts.{format}'"
+        options = f"(ip STRING, port INT) WITH ({source}"
+        with pytest.warns(RuntimeWarning, match=f"2 of 3 rows of table '{format}_hosts'.*NULL"):
+            db.execute(f"CREATE TABLE {format}_hosts {options})")
+        assert len(db.tables[f"{format}_hosts"].latest) == 3
+        strict = f"CREATE TABLE {format}_strict {options}, mode = 'FAILFAST')"
+        refused("SASH-SPARK-040", partial(db.execute, strict))
+        db.execute(f"CREATE TABLE {format}_few {options}, mode = 'DROPMALFORMED')")
+        assert len(db.tables[f"{format}_few"].latest) == 1
 
 
 def test_streams_and_their_sources(db: SparkDatabase, spark: Any, tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ STREAM = StreamDefinition(
     "packets", (Field("ts", pa.int64()), Field("src", pa.string()), Field("bytes", pa.int32())), 0
 )
 
+MINUTE = datetime(1970, 1, 1, 0, 1)
+
 
 def stream(**types: pa.DataType) -> StreamDefinition:
     """A stream of such columns; the first is time."""
@@ -338,6 +340,41 @@ class TestJson:
         assert json(tmp_path, self.LINE, self.TYPES).table.to_pylist() == [expected]
         read = json(tmp_path, self.LINE + "{\n" + self.LINE, self.TYPES)
         assert (read.table.to_pylist(), read.malformed) == ([expected, expected], 1)
+
+    NESTED = stream(
+        ts=pa.int64(),
+        s=pa.struct([("a", pa.int32()), ("t", pa.timestamp("us")), ("l", pa.list_(pa.int32()))]),
+        m=pa.map_(pa.string(), pa.struct([("a", pa.int32())])), l=pa.list_(pa.int32()),
+    )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("line", "expected", "malformed"),
+        [
+            ('"s": {"a": 1, "t": 60, "l": [1, null]}', {"s": {"a": 1, "t": MINUTE, "l": [1, None]}}, 0),
+            ('"s": {"a": "x", "t": "1970-01-01T00:01:00Z"}', {"s": {"a": None, "t": MINUTE, "l": None}}, 1),
+            ('"s": {"a": 1, "l": [1, "x"]}', {"s": {"a": 1, "t": None, "l": None}}, 1),
+            ('"s": 5, "l": [7]', {"s": None, "l": [7]}, 1),
+            ('"l": {"x": 1}', {"l": None}, 1),
+            ('"m": {"k": {"a": 1}, "n": {"a": "x"}}', {"m": [("k", 1), ("n", None)]}, 1),
+            ('"m": {"k": {"a": 1}, "n": null}', {"m": [("k", 1), ("n", ...)]}, 0),
+            ('"m": {"k": {"a": 1}, "n": 5}', {"m": None}, 1),
+        ],
+    )
+    def test_what_does_not_fit_within_a_nested_value(
+        self, tmp_path: Path, line: str, expected: dict[str, Any], malformed: int
+    ) -> None:
+        """A field of a STRUCT is NULL by itself; an ARRAY or MAP with an unfit element is NULL as a whole."""
+        read = json(tmp_path, f'{{"ts": 1, {line}}}\n{{"ts": 2}}\n', self.NESTED)
+        row, empty = read.table.to_pylist()
+        if row["m"] is not None:
+            row["m"] = [(key, ... if value is None else value["a"]) for key, value in row["m"]]
+        none = {"s": None, "m": None, "l": None}
+        assert (row, empty) == ({"ts": 1, **none, **expected}, {"ts": 2, **none})
+        assert read.malformed == malformed
+
+    def test_keys_of_a_map_are_texts(self, tmp_path: Path) -> None:
+        with raised("SASH-SOURCE-002", "keys of a MAP are texts"):
+            json(tmp_path, '{"ts": 1}\n', stream(ts=pa.int64(), m=pa.map_(pa.int64(), pa.string())))
 
     def test_numbers_for_times_and_words_for_numbers(self, tmp_path: Path) -> None:
         text = '{"ts": 86400, "f": "NaN"}\n{"ts": 0, "f": "-Infinity"}\n'

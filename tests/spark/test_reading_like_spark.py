@@ -84,19 +84,54 @@ JSON = {
     "bad dates": '{"ts": "2024-07-01T12:00:00Z", "day": "2024-02-30"}',
 }
 
+NESTED_STREAM = StreamDefinition(
+    "s",
+    (
+        Field("ts", pa.timestamp("us")),
+        Field("one", pa.struct([("a", pa.int32()), ("day", pa.date32()), ("many", pa.list_(pa.int32()))])),
+        Field("many", pa.list_(pa.struct([("a", pa.float64()), ("b", pa.binary())]))),
+        Field("named", pa.map_(pa.string(), pa.struct([("a", pa.decimal128(6, 2))]))),
+    ),
+    0,
+)
+NESTED_SCHEMA = (
+    "ts TIMESTAMP, one STRUCT<a: INT, day: DATE, many: ARRAY<INT>>, "
+    "many ARRAY<STRUCT<a: DOUBLE, b: BINARY>>, named MAP<STRING, STRUCT<a: DECIMAL(6, 2)>>"
+)
+NESTED = {
+    name: f'{{"ts": "2024-07-01T12:00:00Z", {line}}}'
+    for name, line in {
+        "all": '"one": {"a": 1, "day": "2024-07-01", "many": [1, null]}, "many": [{"a": 1.5}, null], '
+        '"named": {"x": {"a": 1.5}, "y": null}',
+        "empty": '"one": {}, "many": [], "named": {}',
+        "more": '"one": {"a": 1, "other": [1, {"x": 2}]}',
+        "a bad field": '"one": {"a": "x", "day": "2024-07-01"}',
+        "a bad day": '"one": {"a": 1, "day": "soon"}',
+        "a bad element": '"one": {"a": 1, "many": [1, "x", 3]}, "many": [{"a": 2}]',
+        "a bad field of an element": '"many": [{"a": "x", "b": "YWI="}, {"a": 1, "b": 5}]',
+        "an element of another kind": '"many": [{"a": 1}, 5]',
+        "a bad field of a value": '"named": {"x": {"a": "y"}, "y": {"a": 1}}',
+        "a value of another kind": '"named": {"x": 5, "y": {"a": 1}}',
+        "other kinds": '"one": 5, "many": {"a": 1}, "named": [1]',
+        "a number too large": '"one": {"a": 3000000000}, "named": {"x": {"a": 123456}}',
+    }.items()
+}
 
-def by_sash(path: Path, format: str, mode: str) -> list[str]:
+
+def by_sash(path: Path, format: str, mode: str, stream: StreamDefinition = STREAM) -> list[str]:
     file = FoundFile(str(path), path.stat().st_size, 0)
-    read = Reading.of(STREAM, format, {"path": str(path), "mode": mode}).read(file)
+    read = Reading.of(stream, format, {"path": str(path), "mode": mode}).read(file)
     return [str(row) for row in read.table.to_pylist()]
 
 
-def by_spark(spark: Any, folder: Path, format: str, mode: str) -> dict[str, list[str]]:
+def by_spark(
+    spark: Any, folder: Path, format: str, mode: str, stream: StreamDefinition = STREAM, schema: str = SCHEMA
+) -> dict[str, list[str]]:
     """The rows of all files in a folder, by file."""
-    frame = spark.read.schema(SCHEMA).option("mode", mode).format(format).load(str(folder))
+    frame = spark.read.schema(schema).option("mode", mode).format(format).load(str(folder))
     rows = frame.where("ts IS NOT NULL").select("*", "_metadata.file_name").toArrow()
     files = rows.column("file_name").to_pylist()
-    types = pa.schema([pa.field(one.name, one.type) for one in STREAM.fields])
+    types = pa.schema([pa.field(one.name, one.type) for one in stream.fields])
     said: dict[str, list[str]] = {path.name: [] for path in folder.iterdir()}
     for file, row in zip(files, rows.drop(["file_name"]).cast(types, safe=False).to_pylist(), strict=True):
         said[unquote(file)].append(str(row))
@@ -113,3 +148,12 @@ def test_each_line_and_all_together(
     theirs = by_spark(spark, tmp_path, format, mode)
     assert len(theirs) == len(lines) + 1
     assert {name: by_sash(tmp_path / name, format, mode) for name in theirs} == theirs
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_nested_values_of_json(spark: Any, mode: str, tmp_path: Path) -> None:
+    for name, line in {**NESTED, "all together": "\n".join(NESTED.values())}.items():
+        (tmp_path / name.replace(" ", "_")).write_text(f"{line}\n", encoding="utf-8")
+    theirs = by_spark(spark, tmp_path, "json", mode, NESTED_STREAM, NESTED_SCHEMA)
+    assert len(theirs) == len(NESTED) + 1
+    assert {name: by_sash(tmp_path / name, "json", mode, NESTED_STREAM) for name in theirs} == theirs

@@ -1,7 +1,7 @@
 """`sash explain FILE.sql`: definitions are taken in, and the plan of each query is printed.
 
 Nothing runs, so a file of pipelines on Spark is explained without Spark; what INSERT INTO a sink says
-is a query like any other.
+is a query like any other, and its sink must be there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import typer
 if TYPE_CHECKING:
     from sash.catalog.names import Catalog
     from sash.language.statements import Statement
+    from sash.spark.outlets import Outlets
 
 
 def explain(
@@ -31,15 +32,19 @@ def explain(
     from sash.errors import SashError
     from sash.language.statements import InsertQuery, Query, parse
     from sash.plan.explain import explain as explained
+    from sash.spark.outlets import Outlets  # needs no Spark
 
     catalog = Catalog()
+    outlets = Outlets(catalog)
     plans = []
     for statement in parse(read_text(file)):
         if isinstance(statement, Query | InsertQuery):
             planned = plan_query(statement.text, catalog, allow_unbounded=allow_unbounded)
+            if isinstance(statement, InsertQuery):
+                outlets.direct(outlets.name_for(statement.sink, planned), statement.sink)
             plans.append((" ".join(statement.text.split()), explained(planned.optimized)))
         else:
-            _define(statement, catalog)
+            _define(statement, catalog, outlets)
     if not plans:
         raise SashError(
             "SASH-CLI-003", f"There is no query in '{file}'.", remedy="Add a SELECT after the definitions."
@@ -50,16 +55,22 @@ def explain(
         screen.print(f"{plan.rstrip()}\n", markup=False, soft_wrap=True)
 
 
-def _define(statement: Statement, catalog: Catalog) -> None:
+def _define(statement: Statement, catalog: Catalog, outlets: Outlets) -> None:
     """Let the names that a statement makes or takes away be known; rows of tables change no plan."""
     from sash.language import statements as language
     from sash.plan.builder import build
 
     match statement:
         case language.CreateView(definition):
+            outlets.check_free(definition.name)
             build(definition.query, catalog, text=definition.text, is_view=True)  # for its errors, now
             catalog.add(definition)
         case language.CreateStream(definition) | language.CreateTable(definition):
+            outlets.check_free(definition.name)
             catalog.add(definition)
-        case language.Drop(kind, name) if kind.lower() != "sink":
-            catalog.remove(catalog.droppable(kind.lower(), name))
+        case language.CreateSink():
+            outlets.create(statement)
+        case language.Drop(kind="sink"):
+            outlets.drop(statement.name)
+        case language.Drop(kind, name):
+            catalog.remove(catalog.droppable(kind, name))

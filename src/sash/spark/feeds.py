@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Feed", "frame_feed", "option_feed", "table_rows"]
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from sash.errors import SashError
 from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition, TableDefinition
 from sash.language.types import sql_name
+from sash.plan.wording import counted
 from sash.spark.failures import sash_error
 from sash.spark.pipelines.pipeline import StreamSpec
 from sash.spark.reading.read_options import reads_itself
@@ -22,6 +24,9 @@ from sash.spark.types import from_spark, quoted, spark_schema, stream_fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_MALFORMED = "_sash_malformed"
+"""The column in which Spark keeps a line of text that could not be read whole."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +116,34 @@ def table_rows(spark: SparkSession, definition: TableDefinition) -> pa.RecordBat
     format = options.pop("format", None)
     if format is None:
         return None
-    if format.lower() == "csv" and "enforceschema" not in {name.lower() for name in options}:
+    given = {name.lower(): value for name, value in options.items()}
+    if format.lower() == "csv" and "enforceschema" not in given:
         options["enforceSchema"] = "false"  # else Spark goes by position, whatever the header says
+    schema, columns = spark_schema(definition.fields), [field.name for field in definition.fields]
+    permissive = given.get("mode", "permissive").lower() == "permissive"
+    if format.lower() in ("csv", "json") and permissive and "columnnameofcorruptrecord" not in given:
+        options["columnNameOfCorruptRecord"] = _MALFORMED
+        schema, columns = schema.add(_MALFORMED, "string"), [*columns, _MALFORMED]
     try:
-        frame = spark.read.format(format).schema(spark_schema(definition.fields)).options(**options).load()
-        rows = frame.select(*quoted(field.name for field in definition.fields)).toArrow()
+        frame = spark.read.format(format).schema(schema).options(**options).load()
+        rows = frame.select(*quoted(columns)).toArrow()
     except Exception as error:
         raise sash_error(error) from error
-    columns = [pa.concat_arrays(c.chunks) if c.num_chunks else pa.array([], c.type) for c in rows.columns]
-    return from_spark(pa.RecordBatch.from_arrays(columns, names=rows.column_names), definition.fields)
+    if _MALFORMED in columns:
+        _tell_malformed(definition.name, rows.column(_MALFORMED))
+        rows = rows.drop([_MALFORMED])
+    whole = [pa.concat_arrays(c.chunks) if c.num_chunks else pa.array([], c.type) for c in rows.columns]
+    return from_spark(pa.RecordBatch.from_arrays(whole, names=rows.column_names), definition.fields)
+
+
+def _tell_malformed(table: str, lines: pa.ChunkedArray) -> None:
+    """Warn if lines of a table could not be read whole: what is NULL for that is not to go unnoticed."""
+    bad = lines.drop_null()
+    if len(bad):
+        warnings.warn(
+            f"{len(bad)} of {counted(len(lines), 'row')} of table '{table}' could not be read whole, and "
+            f"what could not is NULL. The first is: {bad[0].as_py()[:200]!r}. mode = 'FAILFAST' in WITH "
+            "refuses such a table, 'DROPMALFORMED' leaves such rows out.",
+            RuntimeWarning,
+            stacklevel=2,
+        )

@@ -11,7 +11,7 @@ __all__ = ["read"]
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,10 +20,9 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 from pyarrow import types
 
-from sash.catalog.columns import Misfit, from_values
 from sash.engine.values import Mask
 from sash.language.expressions import Field
-from sash.spark.reading.content import Content, settled
+from sash.spark.reading.content import Content, Unfit, settled
 from sash.spark.reading.read_options import ReadOptions
 from sash.spark.reading.text_cells import as_utf8, halves, read_cells
 
@@ -41,6 +40,13 @@ _DECODER = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_consta
 
 def read(data: bytes, fields: Sequence[Field], options: ReadOptions) -> Content:
     """The rows of a file."""
+    for one in fields:
+        if any(types.is_map(part) and not types.is_string(part.key_type) for part in _parts(one.type)):
+            raise Unfit(
+                "SASH-SOURCE-002",
+                f"cannot hold column '{one.name}': the keys of a MAP are texts in JSON.",
+                "Give the MAP keys of type STRING, or write the stream as Parquet.",
+            )
     data = as_utf8(data, options.encoding)
     if not data.strip():
         return Content(pa.schema([pa.field(one.name, one.type) for one in fields]).empty_table())
@@ -78,7 +84,11 @@ def _from_table(
 
 
 def _by_arrow(data: bytes, fields: Sequence[Field]) -> pa.Table | None:
-    """The columns, those that are written as text still as text; None if Arrow refuses the file."""
+    """The columns, those that are written as text still as text; None if Arrow refuses the file, or reads
+    something within a nested column in another way than Spark."""
+    within = [part for one in fields if types.is_nested(one.type) for part in _parts(one.type)]
+    if any(types.is_map(part) or _is_text(part) for part in within):
+        return None
     schema = pa.schema([pa.field(one.name, _written_as(one.type)) for one in fields])
     try:
         table = arrow_json.read_json(
@@ -101,8 +111,18 @@ def _count_lines(data: bytes) -> int:
 
 
 def _written_as(type_: pa.DataType) -> pa.DataType:
-    text = types.is_timestamp(type_) or types.is_date(type_) or types.is_binary(type_)
-    return pa.string() if text else type_
+    return pa.string() if _is_text(type_) else type_
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(types.is_timestamp(type_) or types.is_date(type_) or types.is_binary(type_))
+
+
+def _parts(type_: pa.DataType) -> Iterator[pa.DataType]:
+    """A type, and those of which it is made."""
+    yield type_
+    for i in range(type_.num_fields):
+        yield from _parts(type_.field(i).type)
 
 
 def _by_python(data: bytes, fields: Sequence[Field], options: ReadOptions) -> tuple[list[pa.Array], Mask]:
@@ -128,16 +148,77 @@ def _objects(line: bytes) -> list[dict[str, Any] | None]:
 
 
 def _cells(values: Sequence[Any], type_: pa.DataType, options: ReadOptions) -> tuple[pa.Array, Mask]:
-    """Values as JSON has them, as a column, and which of them are not of its type."""
-    if types.is_nested(type_) or types.is_binary(type_):
-        read = [_nested(value, type_) for value in values]
-        column = pa.array(read, type_)
-        bad = [value is not None and cell is None for value, cell in zip(values, read, strict=True)]
-        return column, np.array(bad, bool)
-    texts = [None if value is None else _text(value, type_) for value in values]
-    lost = [value is not None and text is None for value, text in zip(values, texts, strict=True)]
-    column, unread = read_cells(pa.array(texts, pa.string()), type_, options)
-    return column, np.array(lost, bool) | unread
+    """Values as JSON has them, as a column, and in which of them something is not of its type.
+
+    As with Spark, what does not fit is NULL by itself within a STRUCT; an ARRAY or MAP with such an
+    element is NULL as a whole.
+    """
+    if types.is_struct(type_):
+        return _structs(values, type_, options)
+    if types.is_map(type_):
+        return _maps(values, type_, options)
+    if types.is_nested(type_):
+        return _lists(values, type_, options)
+    if types.is_binary(type_):
+        column = pa.array([_decoded(value) for value in values], type_)
+        return column, _lost(values, column)
+    texts = pa.array([None if value is None else _text(value, type_) for value in values], pa.string())
+    column, unread = read_cells(texts, type_, options)
+    return column, _lost(values, texts) | unread
+
+
+def _lost(values: Sequence[Any], column: pa.Array) -> Mask:
+    """Where there was a value and the column has none."""
+    given = np.fromiter((value is not None for value in values), bool, len(values))
+    lost: Mask = given & column.is_null().to_numpy(zero_copy_only=False)
+    return lost
+
+
+def _structs(values: Sequence[Any], type_: pa.StructType, options: ReadOptions) -> tuple[pa.Array, Mask]:
+    objects = [value if isinstance(value, dict) else None for value in values]
+    bad = np.zeros(len(values), bool)
+    columns = []
+    for field in type_:
+        given = [None if one is None else one.get(field.name) for one in objects]
+        column, marked = _cells(given, field.type, options)
+        columns.append(column)
+        bad |= marked
+    missing = pa.array([one is None for one in objects], pa.bool_())
+    whole = pa.StructArray.from_arrays(columns, fields=list(type_), mask=missing)
+    return whole, bad | _lost(values, whole)
+
+
+def _lists(values: Sequence[Any], type_: pa.DataType, options: ReadOptions) -> tuple[pa.Array, Mask]:
+    lists = [value if isinstance(value, list) else None for value in values]
+    elements = [each for one in lists if one is not None for each in one]
+    column, marked = _cells(elements, type_.value_type, options)
+    offsets, bad, lost = _gathered(lists, elements, column, marked)
+    whole = pa.ListArray.from_arrays(offsets, column, type=type_, mask=pa.array(lost))
+    return whole, bad | _lost(values, whole)
+
+
+def _maps(values: Sequence[Any], type_: pa.MapType, options: ReadOptions) -> tuple[pa.Array, Mask]:
+    maps = [value if isinstance(value, dict) else None for value in values]
+    keys = pa.array([name for one in maps if one is not None for name in one], pa.string())
+    elements = [each for one in maps if one is not None for each in one.values()]
+    column, marked = _cells(elements, type_.item_type, options)
+    offsets, bad, lost = _gathered(maps, elements, column, marked)
+    whole = pa.MapArray.from_arrays(offsets, keys, column, type=type_, mask=pa.array(lost))
+    return whole, bad | _lost(values, whole)
+
+
+def _gathered(
+    wholes: Sequence[Any], elements: Sequence[Any], column: pa.Array, marked: Mask
+) -> tuple[pa.Array, Mask, Mask]:
+    """Where each whole's elements begin, which wholes have a bad one, and which are NULL."""
+    lengths = np.array([0 if one is None else len(one) for one in wholes], np.int64)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    owners = np.repeat(np.arange(len(wholes)), lengths)
+    bad = np.zeros(len(wholes), bool)
+    bad[owners[marked]] = True
+    lost = np.array([one is None for one in wholes], bool)
+    lost[owners[_lost(elements, column)]] = True
+    return offsets, bad, lost
 
 
 def _text(value: Any, type_: pa.DataType) -> str | None:
@@ -178,24 +259,11 @@ def _since_1970(number: str) -> str | None:
         return None
 
 
-def _nested(value: Any, type_: pa.DataType) -> Any:
-    if value is None:
+def _decoded(value: Any) -> bytes | None:
+    """The bytes that a text stands for; None if it stands for none."""
+    if not isinstance(value, str) or isinstance(value, _Number):
         return None
-    if types.is_binary(type_):
-        try:
-            return base64.b64decode(value, validate=True) if isinstance(value, str) else None
-        except (binascii.Error, ValueError):
-            return None
-    column = from_values([_plain(value)], type_)
-    return None if isinstance(column, Misfit) else column[0].as_py()
-
-
-def _plain(value: Any) -> Any:
-    """Numbers as Python has them, at any depth."""
-    if isinstance(value, _Number):
-        return int(value) if value.lstrip("-").isdigit() else float(value)
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return value
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        return None
