@@ -131,15 +131,12 @@ def _keyed(node: Node, keys: Keys) -> Node | None:
         case SemiJoin():
             return _keyed_semi_join(node, keys)
         case Aggregate():
-            if not keys:
-                return _over(node, [_keyed(part, ()) for part in node.inputs])
             groups = dict(enumerate(node.groups))
-            inside = all(position in groups for position in _reads(keys))
-            return (
-                _over_first(node, _keyed(node.input, tuple(remap(k, groups) for k in keys)))
-                if inside
-                else None
-            )
+            if not all(position in groups for position in _reads(keys)):
+                return None
+            # Without groups the keys are constants: what tells of its first row goes where its rows go.
+            own = tuple(remap(k, groups) for k in keys)
+            return _over(node, [_keyed(part, own) for part in node.inputs])
         case ToStream() if node.kind != "rstream" or node.slide is not None:
             return _over_first(node, _keyed(node.input, keys))
         case TableScan():
