@@ -43,8 +43,9 @@ def write(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
     pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
 
 
-def packets(db: SparkDatabase, folder: Path) -> None:
-    db.execute(f"CREATE STREAM packets {COLUMNS} WITH (format = 'parquet', path = '{folder}')")
+def packets(db: SparkDatabase, folder: Path, **options: str) -> None:
+    given = "".join(f", {name} = '{value}'" for name, value in options.items())
+    db.execute(f"CREATE STREAM packets {COLUMNS} WITH (format = 'parquet', path = '{folder}'{given})")
 
 
 def in_process(*texts: str) -> list[list[tuple[Any, ...]]]:
@@ -331,6 +332,17 @@ def test_a_run_goes_on_from_its_checkpoint_and_from_no_other(db: SparkDatabase, 
     again = query.start("parquet", path=out, checkpoint=checkpoint, until_end=True)
     again.awaitTermination()
     assert collected(db.spark.read.parquet(str(out))) == in_process(TALKERS)[0]
+
+
+def test_a_later_run_over_a_dataframe_comes_to_its_own_end(db: SparkDatabase, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    packets(db, tmp_path / "in", latestFirst="false")  # an option that lets Spark read the files
+    query = db.query(TALKERS, name="talkers")
+    for name, rows in (("1", ROWS[:5]), ("2", ROWS[5:])):
+        write(tmp_path / "in", name, rows)
+        run = query.start("parquet", path=tmp_path / "out", checkpoint=tmp_path / "c", until_end=True)
+        run.awaitTermination()
+    assert collected(db.spark.read.parquet(str(tmp_path / "out"))) == in_process(TALKERS)[0]
 
 
 def _edit_while_running(db: SparkDatabase) -> None:

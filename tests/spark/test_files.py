@@ -243,6 +243,17 @@ class TestTime:
         assert source.step() == {}
         assert source.step() is None
 
+    def test_beside_other_sources_each_run_ends_when_they_are_through(self, tmp_path: Path) -> None:
+        end = tmp_path / "end"
+        for _ in range(2):
+            source = Source(tmp_path, until_end=True, end_file=str(end))
+            assert source.step() is None
+            end.touch()
+            assert source.step() == {}
+            assert source.log.entry(source.log.past.number).end
+            assert source.step() is None
+            end.unlink()
+
     def test_what_is_there_now(self, tmp_path: Path) -> None:
         put(tmp_path / "s", "a")
         source = Source(tmp_path, heartbeat=1)

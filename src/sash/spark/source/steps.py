@@ -13,7 +13,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sash.spark.reading.listing import FoundFile, changed_at, find
 from sash.spark.reading.reading import Inspection, Reading
@@ -143,6 +143,8 @@ class Steps:
         self._clock = clock
         self._began = clock()
         self._closed = False
+        self._end: int | None = None
+        """The step with which this run moved time to its end."""
 
     def close(self) -> None:
         """Take what is there now and nothing that comes later."""
@@ -177,14 +179,22 @@ class Steps:
         if slices:
             return entry
         if self._until_end:
-            done = past.ended or any(stream.waits for stream in self._streams.values())
-            if self._end_file is not None and not os.path.exists(self._end_file):
-                done = True  # other sources are not through yet
-            return None if done else Entry(past.number + 1, now, idle=idle, end=True)
+            if any(stream.waits for stream in self._streams.values()) or self._is_at_the_end():
+                return None
+            self._end = entry.number
+            return replace(entry, end=True)
         if self._closed:
             return None
         beats = self._heartbeat is not None and now - max(past.now, self._began) >= self._heartbeat * 1e6
         return entry if beats or idle - past.idle else None
+
+    def _is_at_the_end(self) -> bool:
+        """Whether time has come to its end, or may not yet. What other sources gave since an earlier run
+        moved it there is not in the log, so with such sources each run does so once."""
+        past = self._log.past
+        if self._end_file is None:
+            return past.ended
+        return past.number == self._end or not os.path.exists(self._end_file)
 
     def _idle(self, slices: Mapping[str, Sequence[Slice]], now: int) -> frozenset[str]:
         """Streams without a file for longer than the timeout; one stays idle until it has a file again."""
