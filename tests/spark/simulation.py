@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Simulation"]
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,8 +30,11 @@ class Simulation:
     def forget(self) -> None:
         self.keeper = Keeper(self.pipeline)
 
-    def step(self, rows: Mapping[str, pa.Table], *, end: bool = False) -> pa.Table:
-        """One batch: each stream's rows split over the source's tasks."""
+    def step(
+        self, rows: Mapping[str, pa.Table], *, idle: Iterable[str] = (), end: bool = False
+    ) -> pa.Table:
+        """One batch: each stream's rows split over the source's tasks, and what the source says of time."""
+        control = Control(frozenset(idle), end)
         packs: dict[int, list[pa.Buffer]] = {}
         results: list[pa.RecordBatch] = []
         for task in range(self.tasks):
@@ -39,7 +42,7 @@ class Simulation:
             for name, table in rows.items():
                 start, stop = (table.num_rows * i // self.tasks for i in (task, task + 1))
                 parts.append((name, table.slice(start, stop - start)))
-            _deal(Packer(self.pipeline).pack(parts, (0, task), Control(end=end)), packs, results)
+            _deal(Packer(self.pipeline).pack(parts, (0, task), control), packs, results)
         for stage in self.pipeline.stages:
             given: dict[int, list[pa.Buffer]] = {}
             for bucket, own in sorted(packs.items()):

@@ -39,6 +39,8 @@ class _Running:
     root: Root
     circuit: Circuit
     waiting: dict[str, Waiting]
+    above: tuple[str, ...]
+    """The queries that it is, or goes into."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Bucket:
         for table in circuit.tables:
             history = self.pipeline.tables[table.lower()]
             waiting[table] = Waiting([history.since(self.pipeline.kind, BEGINNING)])
-        return _Running(root, circuit, waiting)
+        return _Running(root, circuit, waiting, self.pipeline.queries_above(root))
 
     def _first_flows(self) -> set[str]:
         """One flow per stream, in which its late rows are counted."""
@@ -115,7 +117,8 @@ class Bucket:
         fresh = {name for pack in packs for name, seen in pack.seen.items() if seen.rows}
         for name in fresh:
             if before[name].idle:
-                before[name] = replace(before[name].advanced(self._reached_by(name)), idle=False)
+                reached = max(self._reached(q) for q, own in self.pipeline.streams_of.items() if name in own)
+                before[name] = replace(before[name].advanced(reached), idle=False)
         self.clocks = dict(before)
         for pack in packs:
             for name, changes in pack.rows.items():
@@ -162,10 +165,11 @@ class Bucket:
                 moved = self.clocks[name].advanced(frontier)
                 self.clocks[name] = replace(moved, idle=idle)
 
-    def _reached_by(self, stream: str) -> Instant:
-        """How far the queries over a stream have gone without it."""
-        reached = [r.circuit.frontier for r in self._running if stream in r.root.streams]
-        return max(reached, default=BEGINNING)
+    def _reached(self, query: str) -> Instant:
+        """How far a query goes, in whichever stage it ends: as far as its streams, idle ones left out."""
+        clocks = [self.clocks[name] for name in self.pipeline.streams_of[query]]
+        awake = [clock.frontier for clock in clocks if not clock.idle]
+        return min(awake) if awake else max(clock.frontier for clock in clocks)
 
     def _wait(self, flow: str, changes: Changes) -> None:
         for running in self._running:
@@ -173,12 +177,20 @@ class Bucket:
                 running.waiting[flow].add(changes)
 
     def _move(self, running: _Running) -> None:
+        frontier = self._due(running)
+        if frontier > running.circuit.frontier:
+            running.circuit.step(frontier, released(running.waiting, frontier))
+
+    def _due(self, running: _Running) -> Instant:
+        """How far a circuit goes now.
+
+        A flow goes as far as its own streams. While one of them is idle it goes no farther than a query
+        above it, since behind that the rows with which the stream comes back are late.
+        """
         clocks = [self.clocks[name] for name in running.root.streams]
-        awake = [clock.frontier for clock in clocks if not clock.idle]
-        frontier = min(awake) if awake else max(clock.frontier for clock in clocks)
-        if frontier <= running.circuit.frontier:
-            return
-        running.circuit.step(frontier, released(running.waiting, frontier))
+        if running.root.is_query or any(clock.idle for clock in clocks):
+            return max(map(self._reached, running.above))
+        return min(clock.frontier for clock in clocks)
 
     def _answer(self, running: _Running) -> list[pa.RecordBatch]:
         """A query's changes in its own columns."""

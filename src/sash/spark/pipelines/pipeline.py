@@ -115,6 +115,21 @@ class Pipeline:
                     roots[stage_of(node) - 1][Root(node.name, node.input, False)] = None
         return tuple(Stage(i, tuple(roots[i])) for i in range(1, last + 1))
 
+    @cached_property
+    def streams_of(self) -> dict[str, tuple[str, ...]]:
+        """The streams that each query reads."""
+        return {name: Root(name, plan, True).streams for name, plan in self.queries.items()}
+
+    def queries_above(self, root: Root) -> tuple[str, ...]:
+        """The queries that a flow goes into; of a query, itself."""
+        if root.is_query:
+            return (root.name,)
+
+        def has_it(plan: Node) -> bool:
+            return any(isinstance(node, Exchange) and node.name == root.name for node in plan.walk())
+
+        return tuple(name for name, plan in self.queries.items() if has_it(plan))
+
     @property
     def end_file(self) -> str | None:
         """Where the end of a run is announced, if only the driver can know that all rows are in."""
