@@ -40,7 +40,10 @@ class Batch:
 
 
 def batches(random: Random, rows: dict[str, pa.Table], *, idle: bool) -> list[Batch]:
-    """Each stream's rows in a random number of parts; a stream that has none may fall idle."""
+    """Each stream's rows in a random number of parts; a stream that has none may fall idle.
+
+    No two come back in one batch: to a bucket that is one moment, but a session takes one push after another.
+    """
     count = random.choice([1, 2, 4, 8])
     ends = {
         name: [0, *sorted(random.randint(0, len(table)) for _ in range(count - 1)), len(table)]
@@ -51,6 +54,8 @@ def batches(random: Random, rows: dict[str, pa.Table], *, idle: bool) -> list[Ba
     for i in range(count):
         own = {name: table[ends[name][i] : ends[name][i + 1]] for name, table in rows.items()}
         silent = {name for name, table in own.items() if not len(table)}
+        if len(resting - silent) > 1:
+            return batches(random, rows, idle=idle)
         resting = {name for name in silent if name in resting or (idle and random.random() < 0.5)}
         made.append(Batch(own, set(resting)))
     return made
