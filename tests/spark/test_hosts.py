@@ -24,7 +24,7 @@ from sash.errors import SashError
 from sash.spark.buckets import hosts
 from sash.spark.buckets.assembly import _given
 from sash.spark.buckets.bucket_files import BucketFiles
-from sash.spark.buckets.host import _Host
+from sash.spark.buckets.host import _Host, main
 from sash.spark.buckets.keeper import Keeper, Task
 from sash.spark.buckets.messages import Memory, receive, receive_batches, send, send_batches
 from sash.spark.buckets.packing import Packer
@@ -33,6 +33,21 @@ from sash.spark.checkpoints.endings import note_end
 from sash.spark.pipelines.pipeline import Pipeline, StreamSpec, make_pipeline
 
 TASK = Task("run", 1, 0, 0)
+
+OUTLIVED = """
+import os, signal, sys, time
+import pyspark.daemon
+from sash.spark.buckets import hosts
+os.setpgid(0, 0)  # as the daemon does
+daemon = os.getpid()
+if os.fork():
+    time.sleep(600)
+first = hosts._socket_path(0)
+os.kill(daemon, signal.SIGKILL)
+while os.getppid() == daemon:
+    time.sleep(0.01)
+print(daemon, os.getpid(), hosts._guardian(), first, hosts._socket_path(0), flush=True)
+"""
 
 
 @pytest.fixture
@@ -229,6 +244,31 @@ def test_a_host_that_does_not_start_is_told_of(pipeline: Pipeline, monkeypatch: 
         with pytest.raises(SashError) as told:
             list(hosts.ask(pipeline, TASK, []))
     assert told.value.code == "SASH-SPARK-085"
+
+
+def test_a_worker_that_outlives_its_daemon_guards_its_hosts_itself() -> None:
+    with subprocess.Popen([sys.executable, "-c", OUTLIVED], stdout=subprocess.PIPE, text=True) as process:
+        out, _ = process.communicate(timeout=60)
+    daemon, worker, guardian, before, after = out.split()
+    assert guardian == worker
+    assert (before, after) == tuple(
+        f"{tempfile.gettempdir()}/sash-{os.getuid()}-{each}/0.sock" for each in (daemon, worker)
+    )
+
+
+@pytest.mark.parametrize("parent", [0, 1])
+def test_the_first_process_guards_no_host(monkeypatch: pytest.MonkeyPatch, parent: int) -> None:
+    monkeypatch.delitem(sys.modules, "pyspark.daemon", raising=False)
+    assert hosts._guardian() == os.getppid()
+    monkeypatch.setattr(os, "getppid", lambda: parent)
+    assert hosts._guardian() == os.getpid()
+
+
+@pytest.mark.parametrize("guardian", [0, 1])
+def test_a_host_refuses_a_guardian_that_lives_for_ever(tmp_path: Path, guardian: int) -> None:
+    with pytest.raises(SystemExit):
+        main(str(tmp_path / "0.sock"), guardian)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 Spark hands a bucket's rows to whichever Python worker is free, so a worker's own memory is of little
 use from batch to batch. A worker therefore passes the packs on, over a local socket, to the host that
 keeps the bucket. Hosts are started by the first worker that needs one and end by themselves when the
-executor's Python daemon has gone.
+executor's Python daemon has gone, or the worker if it has outlived the daemon.
 """
 
 from __future__ import annotations
@@ -132,6 +132,8 @@ class _Host:
 
 def main(path: str, guardian: int) -> None:
     """Serve at a socket until the guardian process has gone."""
+    if guardian <= 1:  # who lives for ever guards nothing
+        raise SystemExit(f"Process {guardian} does not guard hosts.")
     host = _Host()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)

@@ -36,8 +36,8 @@ def ask(pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> Iterator[
 
     A host that died is started again, and makes the bucket anew from disk.
     """
-    path = _socket_path(task.bucket % pipeline.partitions % pipeline.hosts)
     for attempt in range(3):
+        path = _socket_path(task.bucket % pipeline.partitions % pipeline.hosts)
         try:
             return _asked(path, pipeline, task, packs)
         except (EOFError, ConnectionError) as error:
@@ -87,10 +87,21 @@ def _last_line(trace: str) -> str:
     return trace.strip().splitlines()[-1]
 
 
+def _guardian() -> int:
+    """The process that hosts live as long as: the executor's Python daemon, or the worker that outlived it.
+
+    A worker that outlives its daemon is a child of another process, often of the first of all, which
+    would guard a host for ever. But it stays in the group of its daemon, whose number is the daemon's.
+    """
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    forked = "pyspark.daemon" in sys.modules or getattr(main, "name", None) == "pyspark.daemon"
+    parent = os.getpgrp() if forked else os.getppid()
+    return parent if parent > 1 and lives(parent) else os.getpid()
+
+
 def _socket_path(number: int) -> str:
-    """Where the host of that number listens; its folder belongs to the executor's Python daemon."""
-    folder = os.path.join(tempfile.gettempdir(), f"sash-{os.getuid()}-{os.getppid()}")
-    return os.path.join(folder, f"{number}.sock")
+    """Where the host of that number listens; its folder is named after its guardian."""
+    return os.path.join(tempfile.gettempdir(), f"sash-{os.getuid()}-{_guardian()}", f"{number}.sock")
 
 
 def _connection(path: str) -> socket.socket:
@@ -138,7 +149,8 @@ def _start(path: str) -> socket.socket:
             return connection
         with suppress(FileNotFoundError):
             os.unlink(path)
-        command = [sys.executable, "-m", "sash.spark.buckets.host", path, str(os.getppid())]
+        guardian = folder.rpartition("-")[2]
+        command = [sys.executable, "-m", "sash.spark.buckets.host", path, guardian]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and process.poll() is None:
@@ -146,6 +158,8 @@ def _start(path: str) -> socket.socket:
             if connection is not None:
                 return connection
             time.sleep(0.02)
+        if not lives(int(guardian)):
+            raise ConnectionError("The guardian died meanwhile; the worker guards the next host itself.")
     raise SashError(
         "SASH-SPARK-085",
         "The process that keeps the windows did not start.",
