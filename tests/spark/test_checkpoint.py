@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -203,6 +205,22 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
+    Lock(tmp_path / "lock", "checkpoint", tmp_path).release()
+
+
+@pytest.mark.parametrize("call", ["ftruncate", "pwrite"])
+def test_a_lock_that_cannot_be_written_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    from sash.spark.checkpoints.locking import Lock
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, full)
+        with pytest.raises(OSError, match="No space left"):
+            Lock(tmp_path / "lock", "checkpoint", tmp_path)
     Lock(tmp_path / "lock", "checkpoint", tmp_path).release()
 
 

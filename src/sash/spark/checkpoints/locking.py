@@ -32,8 +32,13 @@ class Lock:
             ) from None
         except OSError:
             return
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+        facts = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+        try:
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, facts.encode(), 0)
+        except OSError:  # the disk is full: whoever starts again in this process must not meet its own lock
+            self.release()
+            raise
 
     def release(self) -> None:
         """Let the next one have it."""
