@@ -147,6 +147,62 @@ def test_a_run_whose_spark_has_gone_gives_everything_back(tmp_path: Path) -> Non
     assert sink.closed == 1
 
 
+class Unwatched(FakeQuery):
+    """Whose end the watcher hears of late, as when other threads are at work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = threading.Event()
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:
+        if threading.current_thread().name == "sash-run":
+            self.let_go.wait()
+        return super().awaitTermination(timeout)
+
+
+def test_a_run_that_is_found_over_can_be_started_again_at_once(tmp_path: Path) -> None:
+    query, sink = Unwatched(), Sink()
+    run = handle(query, tmp_path, sink)
+    assert run.isActive
+    query.error = RuntimeError(_streaming_text(ERROR))
+    query.end.set()
+    assert not run.isActive
+    assert given_back(tmp_path)
+    query.let_go.set()
+    run._watcher.join(5)
+    assert sink.closed == 1
+
+
+def test_a_run_that_is_found_failed_can_be_started_again_at_once(tmp_path: Path) -> None:
+    query = Unwatched()
+    run = handle(query, tmp_path)
+    assert run.exception() is None
+    query.error = RuntimeError(_streaming_text(ERROR))
+    ending = threading.Timer(0.1, query.end.set)  # Spark has the error before the run is over
+    ending.start()
+    told = run.exception()
+    assert told is not None
+    assert told.code == ERROR.code
+    assert given_back(tmp_path)
+    query.let_go.set()
+    ending.join()
+
+
+def test_a_sink_that_asks_while_it_is_closed_gets_an_answer(tmp_path: Path) -> None:
+    asked: list[bool] = []
+
+    class Asking(Sink):
+        def close(self) -> None:
+            asked.append(run.isActive)
+
+    query = FakeQuery()
+    run = handle(query, tmp_path, Asking())
+    query.stop()
+    run._watcher.join(5)
+    assert asked == [False]
+    assert given_back(tmp_path)
+
+
 def test_a_temporary_checkpoint_goes_with_its_run() -> None:
     query = FakeQuery()
     run = handle(query, None)

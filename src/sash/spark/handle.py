@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SECONDS_TO_END = 30.0
+"""How long a run that is over may take until Spark has let go of it."""
+
 
 class Handle:
     """What `q.start(...)` and `db.start(...)` give."""
@@ -46,7 +49,7 @@ class Handle:
         self._checkpoint = checkpoint
         self._run_id = str(query.runId)
         self._sinks = list(sinks)
-        self._finishing = threading.Lock()
+        self._finishing = threading.RLock()  # a sink that is closed may ask whether the run is over
         self._finished = False
         self._at_the_end: tuple[int | None, dict[str, Any]] | None = None
         self._failure: SashError | None = None
@@ -73,8 +76,12 @@ class Handle:
 
     @property
     def isActive(self) -> bool:
-        """Whether it still runs."""
-        return not self._is_over()
+        """Whether it still runs; if not, it can be started again at once."""
+        if not self._is_over():
+            return True
+        self._wait_for_the_end()
+        self._finish()
+        return False
 
     @property
     def status(self) -> dict[str, Any]:
@@ -93,10 +100,14 @@ class Handle:
         return [self._told(progress) for progress in self._guarded(lambda: self.query.recentProgress)]
 
     def exception(self) -> SashError | None:
-        """Why it stopped, if it failed."""
+        """Why it stopped, if it failed; then it can be started again at once."""
         if self._failure is None:
             error = self._guarded(self.query.exception)
-            self._failure = None if error is None else sash_error(error)
+            if error is not None:
+                self._failure = sash_error(error)
+                self._wait_for_the_end()
+        if self._failure is not None:
+            self._finish()
         return self._failure
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
@@ -152,8 +163,13 @@ class Handle:
             self.query.awaitTermination()
         self._finish()
 
+    def _wait_for_the_end(self) -> None:
+        """Spark has the error, and says that a run is over, a little before it lets go of its name and id."""
+        with suppress(Exception):  # a failure is told by the verbs that are to tell it
+            self.query.awaitTermination(_SECONDS_TO_END)
+
     def _finish(self) -> None:
-        """Give everything back, once."""
+        """Give everything back, once; whoever comes while another thread is at it waits until it is done."""
         with self._finishing:
             if self._finished or not self._is_over():
                 return
