@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ def record(
     rules: tuple[Any, ...] | None = None,
     owner: str = "ann",
     late: str | None = None,
+    format: str | None = None,
 ) -> Record:
     """What a checkpoint of these queries would say."""
     catalog = Catalog()
@@ -49,7 +50,7 @@ def record(
         catalog.add(statement.definition)  # type: ignore[union-attr]
     extra = {} if rules is None else {"rules": rules}
     planned = {name: plan_query(text, catalog, **extra) for name, text in queries.items()}  # type: ignore[arg-type]
-    streams = [StreamSpec(each) for each in catalog if isinstance(each, StreamDefinition)]
+    streams = [StreamSpec(each, format) for each in catalog if isinstance(each, StreamDefinition)]
     used = {name for each in planned.values() for name in each.tables}
     tables = {}
     for each in catalog.tables:
@@ -117,6 +118,29 @@ def test_a_restart_that_does_not_fit_says_what_changed(
     error = refused(code, lambda: settled(tmp_path, queries, *definitions, **changed))
     assert words in error.message
     settled(tmp_path, {"talkers": TALKERS})  # what was refused left nothing behind
+
+
+def test_another_reader_of_a_stream_is_refused(tmp_path: Path) -> None:
+    def bound(format: str | None, forget: bool = False) -> None:
+        made = record({"talkers": TALKERS}, format=format)
+        checkpoint = Checkpoint(tmp_path)
+        try:
+            if forget:
+                made = replace(made, streams={n: without_reader(s) for n, s in made.streams.items()})
+            checkpoint.settle(made)
+        finally:
+            checkpoint.close()
+
+    def without_reader(stream: Mapping[str, Any]) -> dict[str, Any]:
+        return {fact: value for fact, value in stream.items() if fact != "reader"}
+
+    bound("parquet")
+    bound("csv")
+    error = refused("SASH-SPARK-053", lambda: bound(None))
+    assert "'packets' was read by Sash and would be read by Spark" in error.message
+    (tmp_path / "sash" / "format.json").unlink()
+    bound(None, forget=True)  # as an earlier version wrote it
+    bound("parquet")
 
 
 def test_a_table_that_changed_is_refused(tmp_path: Path) -> None:

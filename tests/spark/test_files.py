@@ -93,6 +93,12 @@ class TestListing:
         assert names(tmp_path, path=f"{tmp_path}/x?/[cd].*") == ["x1/c.parquet", "x2/d.parquet"]
         assert names(tmp_path, path=f"{tmp_path}/z*") == []
 
+    def test_a_sink_that_begins_to_write_there_is_told_of(self, tmp_path: Path) -> None:
+        put(tmp_path, "a")
+        (tmp_path / "_spark_metadata").mkdir()
+        with pytest.raises(SashError, match=r"SASH-SOURCE-012.*never commits.*new checkpoint"):
+            names(tmp_path)
+
     def test_a_single_file_and_an_address(self, tmp_path: Path) -> None:
         path = put(tmp_path, "a")
         assert names(tmp_path, path=str(path)) == ["a"]

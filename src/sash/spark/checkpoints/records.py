@@ -62,6 +62,7 @@ def record_of(pipeline: Pipeline, planned: Mapping[str, Planned]) -> Record:
                 "columns": {field.name: sql_name(field.type) for field in each.definition.fields},
                 "time": each.definition.fields[each.definition.time].name,
                 "lateness": each.definition.lateness,
+                "reader": "Sash" if each.format is not None else "Spark",
             }
             for each in pipeline.streams
         },
@@ -171,8 +172,18 @@ def _changed_streams(old: Record, new: Record) -> str | None:
         for fact, words in (("time", "The TIME of"), ("lateness", "The LATENESS of")):
             if stream[fact] != before[fact]:
                 return f"{words} stream '{name}' was {before[fact]} and is {stream[fact]}."
+        if before.get("reader", stream["reader"]) != stream["reader"]:  # earlier ones do not tell
+            return _another_reader(name, before["reader"], stream["reader"])
     gone = [name for name in old.streams if name not in new.streams]
     return f"Stream '{gone[0]}' of the checkpoint is gone." if gone else None
+
+
+def _another_reader(stream: str, before: str, now: str) -> str:
+    """Spark counts its sources and keeps an offset of each: one more or less fits no checkpoint."""
+    return (
+        f"Stream '{stream}' was read by {before} and would be read by {now}: its source or its options "
+        "have changed, or its folder now has partitions or is one that a sink of Spark writes to."
+    )
 
 
 def _changed_plans(old: Record, new: Record) -> str | None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pyarrow import fs
 
 from sash.errors import SashError
-from sash.spark.reading.read_options import ReadOptions
+from sash.spark.reading.read_options import SINK_LOG, ReadOptions
 
 _MAGIC = frozenset("*?[")
 
@@ -66,6 +66,14 @@ def find(options: ReadOptions, seen: Container[str]) -> list[FoundFile]:
             f"The folder '{options.path}' cannot be listed: {error.strerror or error}.",
             remedy="Check its permissions and that the storage is reachable.",
         ) from error
+    if isinstance(where, fs.LocalFileSystem) and os.path.isdir(f"{path}/{SINK_LOG}"):  # it is there first
+        raise SashError(
+            "SASH-SOURCE-012",
+            f"A sink of Spark writes to the folder '{options.path}' since Sash began to read it: Sash would "
+            "take files that the sink never commits.",
+            remedy="Start again with a new checkpoint (Spark then reads what the sink has committed), "
+            "or let the sink write to another folder. A stream that a sink feeds is started after the sink.",
+        )
     return sorted(found, key=lambda file: (file.modified, file.path))
 
 

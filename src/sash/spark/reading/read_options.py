@@ -6,7 +6,7 @@ or a value it cannot honour) is left to Spark's own file source: `reads_itself` 
 
 from __future__ import annotations
 
-__all__ = ["FORMATS", "ReadOptions", "Unreadable", "read_options", "reads_itself"]
+__all__ = ["FORMATS", "SINK_LOG", "ReadOptions", "Unreadable", "read_options", "reads_itself"]
 
 import codecs
 import os
@@ -18,6 +18,8 @@ from sash.errors import SashError
 from sash.spark.reading.timestamp_formats import iso_rewriting
 
 FORMATS = ("parquet", "csv", "json")
+SINK_LOG = "_spark_metadata"
+"""The folder in which a sink of Spark notes what it has committed; it makes it before any file."""
 
 Mode = Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"]
 
@@ -180,6 +182,4 @@ def _is_sink_or_partitioned(path: str) -> bool:
     if not os.path.isdir(path):
         return False
     with os.scandir(path) as entries:
-        return any(
-            entry.name == "_spark_metadata" or ("=" in entry.name and entry.is_dir()) for entry in entries
-        )
+        return any(entry.name == SINK_LOG or ("=" in entry.name and entry.is_dir()) for entry in entries)
