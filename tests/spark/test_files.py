@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +17,7 @@ import pytest
 from sash.errors import SashError
 from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition
+from sash.spark.reading import listing
 from sash.spark.reading.listing import find
 from sash.spark.reading.read_options import read_options
 from sash.spark.reading.reading import Reading
@@ -92,6 +96,48 @@ class TestListing:
         assert names(tmp_path, path=f"{tmp_path}/x*") == ["x1/c.parquet", "x2/d.parquet"]
         assert names(tmp_path, path=f"{tmp_path}/x?/[cd].*") == ["x1/c.parquet", "x2/d.parquet"]
         assert names(tmp_path, path=f"{tmp_path}/z*") == []
+
+    def test_what_is_no_file_is_passed_over(self, tmp_path: Path) -> None:
+        put(tmp_path, "x/a.csv")
+        (tmp_path / "x" / "dangling.csv").symlink_to("/nowhere/at/all")
+        (tmp_path / "x" / "circle.csv").symlink_to("circle.csv")
+        (tmp_path / "x" / "up.csv").symlink_to(tmp_path)
+        os.mkfifo(tmp_path / "x" / "pipe.csv")
+        assert names(tmp_path, path=f"{tmp_path}/x") == ["x/a.csv"]
+        assert names(tmp_path, path=f"{tmp_path}/x/*.csv") == ["x/a.csv"]
+        assert names(tmp_path, path=f"{tmp_path}/x/[!u]*.csv/*") == []
+        assert names(tmp_path, recursiveFileLookup="true") == ["x/a.csv"]
+        (tmp_path / "y").mkdir()
+        (tmp_path / "y" / "x").symlink_to("../x")  # a link that leads elsewhere is followed
+        assert names(tmp_path, path=f"{tmp_path}/y", recursiveFileLookup="true") == ["y/x/a.csv"]
+
+    @pytest.mark.parametrize("path", ["{}/*.csv", "{}/x*/*", "{}/x*", "{}"])
+    @pytest.mark.parametrize("gone", ["x1/a.csv", "x1"])
+    def test_what_goes_while_it_is_listed_is_passed_over(
+        self, path: str, gone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("a.csv", "b.csv", "x1/a.csv", "x2/b.csv"):
+            put(tmp_path, name)
+        scan = os.scandir
+
+        def listed_and_gone(folder: str) -> Any:
+            with scan(folder) as entries:
+                found = list(entries)
+            for each in ("a.csv", gone):
+                shutil.rmtree(tmp_path / each, ignore_errors=True)
+                (tmp_path / each).unlink(missing_ok=True)
+            return nullcontext(iter(found))
+
+        monkeypatch.setattr(listing, "os", SimpleNamespace(**vars(os) | {"scandir": listed_and_gone}))
+        found = names(tmp_path, path=path.format(tmp_path), recursiveFileLookup="true")
+        assert found == {"{}/*.csv": ["b.csv"], "{}": ["b.csv", "x2/b.csv"]}.get(path, ["x2/b.csv"])
+
+    def test_a_seen_file_of_a_glob_is_not_looked_at(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen = {str(put(tmp_path, "a"))}
+        monkeypatch.setattr(listing, "_info", lambda *_: pytest.fail("it was looked at"))
+        assert names(tmp_path, seen, path=f"{tmp_path}/*") == []
 
     def test_a_sink_that_begins_to_write_there_is_told_of(self, tmp_path: Path) -> None:
         put(tmp_path, "a")

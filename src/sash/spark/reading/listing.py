@@ -8,10 +8,13 @@ from __future__ import annotations
 
 __all__ = ["FoundFile", "changed_at", "file_system", "find"]
 
+import errno
 import fnmatch
 import functools
 import os
+import stat
 from collections.abc import Container, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from pyarrow import fs
@@ -20,6 +23,8 @@ from sash.errors import SashError
 from sash.spark.reading.read_options import SINK_LOG, ReadOptions
 
 _MAGIC = frozenset("*?[")
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""What is said of a file or folder that has gone by now, and of a link that leads nowhere."""
 
 
 class FoundFile(NamedTuple):
@@ -51,7 +56,7 @@ def find(options: ReadOptions, seen: Container[str]) -> list[FoundFile]:
         found = [
             file
             for start in _starts(where, path)
-            for file in _walk(where, start, options.recursive, seen)
+            for file in _walk(where, start, options.recursive, seen, plain=not _MAGIC & set(path))
             if options.name_filter is None or fnmatch.fnmatchcase(_name(file.path), options.name_filter)
         ]
     except FileNotFoundError:
@@ -104,34 +109,47 @@ def _starts(where: fs.FileSystem, path: str) -> list[str]:
         paths = [
             child
             for each in paths
-            if _is_folder(where, each)
             for child in _children(where, each)
             if fnmatch.fnmatchcase(_name(child), part) and not _hidden(_name(child))
         ]
     return paths
 
 
-def _is_folder(where: fs.FileSystem, path: str) -> bool:
-    return bool(where.get_file_info(path).type == fs.FileType.Directory)
-
-
 def _children(where: fs.FileSystem, path: str) -> list[str]:
-    return [info.path for info in where.get_file_info(fs.FileSelector(path))]
+    """What is in a folder; nothing if it is none, or none any more."""
+    if not isinstance(where, fs.LocalFileSystem):
+        folder = where.get_file_info(path).type == fs.FileType.Directory
+        return [info.path for info in where.get_file_info(fs.FileSelector(path))] if folder else []
+    try:
+        with os.scandir(path) as entries:  # names alone: of many files few are new
+            return [entry.path for entry in entries]
+    except OSError as error:
+        if error.errno in _GONE:
+            return []
+        raise
 
 
-def _walk(where: fs.FileSystem, path: str, recursive: bool, seen: Container[str]) -> Iterator[FoundFile]:
-    info = where.get_file_info(path)
-    if info.type == fs.FileType.NotFound:
-        raise FileNotFoundError(path)
-    if info.type == fs.FileType.File:
-        if path not in seen:
-            yield FoundFile(path, info.size, info.mtime_ns or 0)
+def _walk(
+    where: fs.FileSystem, path: str, recursive: bool, seen: Container[str], plain: bool
+) -> Iterator[FoundFile]:
+    """The new files at a path and below it. A plain path has to be there; all else may have gone by now."""
+    if path in seen and not plain:
         return
-    folders = [path]
+    info = _info(where, path)
+    if info.type == fs.FileType.NotFound and plain:
+        raise FileNotFoundError(path)
+    if info.type == fs.FileType.File and path not in seen:
+        yield FoundFile(path, info.size, info.mtime_ns or 0)
+    folders = [path] if info.type == fs.FileType.Directory or (plain and not info.is_file) else []
     while folders:
         folder = folders.pop()
         here = isinstance(where, fs.LocalFileSystem)
-        files, below = _local(folder, seen) if here else _remote(where, folder)
+        try:
+            files, below = _local(folder, seen) if here else _remote(where, folder)
+        except OSError as error:
+            if error.errno in _GONE and not (plain and folder == path):
+                continue
+            raise
         yield from (file for file in files if file.path not in seen)
         if recursive:
             folders += below
@@ -144,6 +162,16 @@ def _walk(where: fs.FileSystem, path: str, recursive: bool, seen: Container[str]
             )
 
 
+def _info(where: fs.FileSystem, path: str) -> fs.FileInfo:
+    """What is at a path; links that lead in a circle lead nowhere."""
+    try:
+        return where.get_file_info(path)
+    except OSError as error:
+        if error.errno in _GONE:
+            return fs.FileInfo(path, fs.FileType.NotFound)
+        raise
+
+
 def _local(folder: str, seen: Container[str]) -> tuple[list[FoundFile], list[str]]:
     """Files and folders in a folder; only what is new is asked for its size and time."""
     files, below = [], []
@@ -152,14 +180,22 @@ def _local(folder: str, seen: Container[str]) -> tuple[list[FoundFile], list[str
             if _hidden(entry.name) or entry.path in seen:
                 continue
             try:
-                if entry.is_dir():
-                    below.append(entry.path)
-                else:
-                    status = entry.stat()
-                    files.append(FoundFile(entry.path, status.st_size, status.st_mtime_ns))
-            except FileNotFoundError:  # gone since the folder was opened
-                continue
+                status = entry.stat()
+            except OSError as error:
+                if error.errno in _GONE:
+                    continue
+                raise
+            if stat.S_ISREG(status.st_mode):
+                files.append(FoundFile(entry.path, status.st_size, status.st_mtime_ns))
+            elif stat.S_ISDIR(status.st_mode) and not (entry.is_symlink() and _leads_back(entry.path)):
+                below.append(entry.path)
     return files, below
+
+
+def _leads_back(link: str) -> bool:
+    """Whether a link leads to a folder that it lies in: everything there would come again and again."""
+    target = os.path.realpath(link)
+    return any(os.path.realpath(folder) == target for folder in Path(link).parents)
 
 
 def _remote(where: fs.FileSystem, folder: str) -> tuple[list[FoundFile], list[str]]:
