@@ -386,6 +386,23 @@ def test_a_folder_has_one_sink_and_is_not_read_by_the_same_run(db: SparkDatabase
     query.start("parquet", path=tmp_path / "next", until_end=True).awaitTermination()  # for another run
 
 
+def test_rows_of_a_frame_without_a_usable_timestamp_are_left_out_and_counted(
+    db: SparkDatabase, spark: Any, tmp_path: Path
+) -> None:
+    """They would stop the stream for good, or drive its clock so far that all other rows are late."""
+    odd = [{"ts": ts, "src": "z", "bytes": 1} for ts in (None, 2**62, -(2**63))]
+    write(tmp_path / "in", "0", [*ROWS[:4], *odd, *ROWS[4:]])
+    reader = spark.readStream.schema("ts bigint, src string, bytes bigint")
+    db.create_stream("packets", reader.parquet(str(tmp_path / "in")), time="ts")
+    given: list[tuple[Any, ...]] = []
+    handle = db.query(TALKERS).start(lambda batch, number: given.extend(collected(batch)), until_end=True)
+    assert handle.awaitTermination(60)
+    assert sorted(given) == in_process(TALKERS)[0]
+    metrics = handle.metrics()
+    assert (metrics["malformed"], metrics["late"]) == ({"packets": 3}, {"packets": 0})
+    assert metrics["rows"] == {"packets": len(ROWS)}
+
+
 def test_columns_of_a_frame_may_have_any_name(db: SparkDatabase, spark: Any, tmp_path: Path) -> None:
     write(tmp_path / "in", "0", ROWS)
     reader = spark.readStream.schema("ts bigint, src string, bytes bigint").parquet(str(tmp_path / "in"))

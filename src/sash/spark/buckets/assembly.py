@@ -57,15 +57,25 @@ def _packing(pipeline: Pipeline, stream: str) -> Callable[[Batches], Batches]:
 
         from sash.spark.buckets.packing import Packer
         from sash.spark.buckets.workers import settle
+        from sash.spark.reading.content import Content, timely
 
         settle()
         context = TaskContext.get()
         assert context is not None
         read = pipeline.columns(stream)
-        fields = [field for field in pipeline.stream(stream).definition.fields if field.name in read]
-        parts = [(stream, pa.Table.from_batches([from_spark(batch, fields)])) for batch in batches]
+        definition = pipeline.stream(stream).definition
+        fields = [field for field in definition.fields if field.name in read]
+        parts: list[tuple[str, pa.Table]] = []
+        malformed = 0
+        for batch in batches:
+            # One row without a usable timestamp must not stop the stream for good.
+            content = Content(pa.Table.from_batches([from_spark(batch, fields)]))
+            kept = timely(content, definition, "DROPMALFORMED")
+            parts.append((stream, kept.table))
+            malformed += kept.malformed
         number = [spec.definition.name for spec in pipeline.streams].index(stream)
-        yield Packer(pipeline).pack(parts, (number, context.partitionId()))
+        order = (number, context.partitionId())
+        yield Packer(pipeline).pack(parts, order, malformed={stream: malformed})
 
     return pack
 
