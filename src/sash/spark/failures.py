@@ -25,6 +25,9 @@ _MARK = "sash-error "
 _NOTE = re.compile(rf"{_MARK}(\{{.*\}})\s*$", re.MULTILINE)
 _PLAIN = re.compile(r"SashError: (SASH-[A-Z]+-\d{3}): (.+)$", re.MULTILINE)
 _CLASS = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Interrupt|Exit)): ?(.*)$", re.MULTILINE)
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(r"^(?:\w+\.)*([A-Z]\w*)(?:: ?(.*))?$", re.MULTILINE)
+"""What was raised, at the end of a traceback: all lines before it are indented."""
 _JAVA_CLASS = re.compile(r"^(?:\w+\.)+[\w$]+: ")
 _BY_JAVA = re.compile(r"^(?::|Caused by:) (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _NO_SASH = re.compile(r"No module named '(sash|numba|pyarrow|numpy|sqlglot)(?:\.[\w.]+)?'")
@@ -209,13 +212,16 @@ def _short(text: str) -> str:
     >>> _short("Traceback (most recent call last):\\n  ...\\npy4j.protocol.Py4JJavaError: An error occurred "
     ...        "while calling o7.save.\\n: java.io.IOException: no\\n\\tat x\\nCaused by: java.X: Not one")
     'Not one.'
+    >>> _short("PythonException: An exception was thrown from the Python worker:\\n"
+    ...        "Traceback (most recent call last):\\n  ...\\npyarrow.lib.ArrowInvalid: 1 null")
+    'ArrowInvalid: 1 null.'
     """
     text = text.split("=== Streaming Query ===")[0]
-    causes = _CLASS.findall(text)
+    causes = _RAISED.findall(text.rpartition(_TRACEBACK)[2])[:1] or _CLASS.findall(text)
     by_java = _BY_JAVA.findall(text) if "Py4JJavaError: " in text else []
     if by_java:
         line = by_java[-1]
-    elif "Traceback (most recent call last)" in text and causes:
+    elif _TRACEBACK in text and causes:
         kind, what = causes[-1]
         line = f"{kind}: {what}" if what else kind
     else:
