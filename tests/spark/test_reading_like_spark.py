@@ -68,6 +68,17 @@ JSON = {
     "nested in text": '{"ts": "2024-07-01T12:00:00Z", "text": {"x": [1, 2.5, null]}}',
     "exact numbers in text": '{"ts": "2024-07-01T12:00:00Z", "text": '
     '{"price": 1.10, "id": 12345678901234567.891, "ü": "€"}}',
+    "objects in text as written": '{"ts": "2024-07-01T12:00:00Z", "text":  {"a":1,  "b" : [1.10, 1E2], '
+    '"c": {}, "d": "\\u00e9\\"\\/", "a": 2} , "whole": 5}',
+    "an array in text as written": '{"ts": "2024-07-01T12:00:00Z", "text": [1,2,  {"é":NaN}]}',
+    "single quotes": """{'ts':'2024-07-01T12:00:00Z', "text": 'a"b', 'whole': 1}""",
+    "a single quote in quotes": r"""{'ts':'2024-07-01T12:00:00Z', "text": "it's", 'whole': 1}""",
+    "an escaped single quote": r"""{'ts':'2024-07-01T12:00:00Z', "text": 'it\'s\n\u00e9 \"', 'whole': 1}""",
+    "an escaped single quote in quotes": r"""{"ts":"2024-07-01T12:00:00Z", "text": "it\'s"}""",
+    "a single quoted object in text": r"""{'ts':'2024-07-01T12:00:00Z', 'text': {'a':'b', "c":'\''}}""",
+    "an array in single quotes": "[{'ts':'2024-07-01T12:00:00Z'},{'ts':'2024-07-02T12:00:00Z', 'whole': 2}]",
+    "a tab in single quotes": "{'ts':'2024-07-01T12:00:00Z','text':'a\tb'}",
+    "no quotes": "{ts:'2024-07-01T12:00:00Z'}",
     "true in text": '{"ts": "2024-07-01T12:00:00Z", "text": true}',
     "whole for real": '{"ts": "2024-07-01T12:00:00Z", "real": 3, "exact": 3}',
     "real for whole": '{"ts": "2024-07-01T12:00:00Z", "whole": 3.0}',

@@ -10,8 +10,7 @@ __all__ = ["read"]
 
 import base64
 import binascii
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,6 +22,7 @@ from pyarrow import types
 from sash.engine.values import Mask
 from sash.language.expressions import Field
 from sash.spark.reading.content import Content, Unfit, settled
+from sash.spark.reading.json_text import Array, Number, Object, parsed, parsed_with_source
 from sash.spark.reading.read_options import ReadOptions
 from sash.spark.reading.text_cells import as_utf8, halves, read_cells
 
@@ -31,11 +31,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPECIAL = {"NaN", "Infinity", "+Infinity", "-Infinity", "INF", "+INF", "-INF"}
 
 
-class _Number(str):
-    """A number as it was written."""
-
-
-_DECODER = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+class _SourceWanted(Exception):
+    """An object or array is wanted as text, and its text is not known."""
 
 
 def read(data: bytes, fields: Sequence[Field], options: ReadOptions) -> Content:
@@ -126,7 +123,17 @@ def _parts(type_: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def _by_python(data: bytes, fields: Sequence[Field], options: ReadOptions) -> tuple[list[pa.Array], Mask]:
-    objects = [one for line in data.split(b"\n") if line.strip() for one in _objects(line)]
+    try:
+        return _by_parser(parsed, data, fields, options)
+    except _SourceWanted:
+        return _by_parser(parsed_with_source, data, fields, options)
+
+
+def _by_parser(
+    parser: Callable[[str], Any], data: bytes, fields: Sequence[Field], options: ReadOptions
+) -> tuple[list[pa.Array], Mask]:
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    objects = [one for line in lines for one in _objects(line, parser)]
     columns, marked = [], np.fromiter((one is None for one in objects), bool, len(objects))
     for one in fields:
         given = [None if row is None else row.get(one.name) for row in objects]
@@ -136,15 +143,15 @@ def _by_python(data: bytes, fields: Sequence[Field], options: ReadOptions) -> tu
     return columns, marked
 
 
-def _objects(line: bytes) -> list[dict[str, Any] | None]:
+def _objects(line: bytes, parser: Callable[[str], Any]) -> list[dict[str, Any] | None]:
     """What a line begins with: an object, the objects of an array, or None for what is neither."""
     try:
-        parsed, _ = _DECODER.raw_decode(line.decode().strip())
+        found = parser(line.decode().strip())
     except (ValueError, RecursionError):
         return [None]
-    if isinstance(parsed, list) and all(isinstance(each, dict) for each in parsed):
-        return [*parsed]
-    return [parsed if isinstance(parsed, dict) else None]
+    if isinstance(found, list) and all(isinstance(each, dict) for each in found):
+        return [*found]
+    return [found if isinstance(found, dict) else None]
 
 
 def _cells(values: Sequence[Any], type_: pa.DataType, options: ReadOptions) -> tuple[pa.Array, Mask]:
@@ -223,11 +230,9 @@ def _gathered(
 
 def _text(value: Any, type_: pa.DataType) -> str | None:
     """The text from which a value of the type is read; None if JSON has another kind of value there."""
-    number = isinstance(value, _Number)
+    number = isinstance(value, Number)
     if types.is_string(type_):
-        if isinstance(value, str):
-            return value.encode("utf-8", errors="replace").decode("utf-8")
-        return _json(value).encode("utf-8", errors="replace").decode("utf-8")
+        return _as_text(value).encode("utf-8", errors="replace").decode("utf-8")
     if types.is_boolean(type_):
         return str(value).lower() if isinstance(value, bool) else None
     if types.is_integer(type_):
@@ -242,13 +247,15 @@ def _text(value: Any, type_: pa.DataType) -> str | None:
     return str(value) if isinstance(value, str) else None
 
 
-def _json(value: Any) -> str:
-    """A value as JSON, its numbers as they were written."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_json(name)}: {_json(each)}" for name, each in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_json, value)) + "]"
-    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
+def _as_text(value: Any) -> str:
+    """A value for a STRING: objects, arrays and numbers as they were written."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, Object | Array):
+        raise _SourceWanted
+    return value.source
 
 
 def _since_1970(number: str) -> str | None:
@@ -261,7 +268,7 @@ def _since_1970(number: str) -> str | None:
 
 def _decoded(value: Any) -> bytes | None:
     """The bytes that a text stands for; None if it stands for none."""
-    if not isinstance(value, str) or isinstance(value, _Number):
+    if not isinstance(value, str) or isinstance(value, Number):
         return None
     try:
         return base64.b64decode(value, validate=True)
