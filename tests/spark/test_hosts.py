@@ -264,6 +264,54 @@ def test_the_first_process_guards_no_host(monkeypatch: pytest.MonkeyPatch, paren
     assert hosts._guardian() == os.getpid()
 
 
+def test_a_socket_whose_path_would_be_too_long_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "_guardian", lambda: 1234)
+    own = f"sash-{os.getuid()}-1234/0.sock"
+    place = tmp_path / "t"
+    place.mkdir()
+    for name, short in (("ü" * 40, False), ("x", True)):
+        base = place / name
+        base.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(base))
+        monkeypatch.setattr(hosts, "_LONGEST_PATH", len(f"{place}/x/{own}"))
+        monkeypatch.setattr(hosts, "_SHORT_PLACE", str(place))
+        assert hosts._socket_path(0) == f"{base if short else place}/{own}"
+
+
+def test_no_place_for_a_socket_is_told_with_the_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / ("ü" * 50)
+    base.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(base))
+    monkeypatch.setattr(hosts, "_SHORT_PLACE", str(tmp_path / "none"))
+    with pytest.raises(
+        SashError, match=rf"at most \d\d bytes, and this one has {len(str(base)) + 50}"
+    ) as told:
+        hosts._socket_path(0)
+    assert told.value.code == "SASH-SPARK-085"
+    assert "TMPDIR" in told.value.remedy
+
+
+@pytest.mark.skipif(not os.access("/tmp", os.W_OK), reason="nowhere else to listen")
+def test_a_host_can_be_reached_however_long_the_path_of_the_temporary_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / ("t" * 200)
+    base.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(base))
+    monkeypatch.setattr(hosts, "_guardian", lambda: 4_999_999)  # nobody's
+    path = Path(hosts._socket_path(0))
+    path.parent.mkdir(mode=0o700)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path))
+    finally:
+        shutil.rmtree(path.parent)
+
+
 @pytest.mark.parametrize("guardian", [0, 1])
 def test_a_host_refuses_a_guardian_that_lives_for_ever(tmp_path: Path, guardian: int) -> None:
     with pytest.raises(SystemExit):
@@ -345,7 +393,7 @@ def test_what_killed_hosts_left_is_removed(monkeypatch: pytest.MonkeyPatch) -> N
             place.mkdir()
             (place / "0.sock").touch()
             Path(f"{place}.lock").touch()
-        hosts._sweep()
+        hosts._sweep(folder)
         kept = f"sash-{os.getuid()}-{os.getpid()}"
         assert sorted(os.listdir(folder)) == [kept, f"{kept}.lock"]
 

@@ -28,6 +28,11 @@ from sash.spark.pipelines.pipeline import Pipeline
 _START_SECONDS = 180.0
 """A host may have to compile the kernels first."""
 
+_LONGEST_PATH = 103
+"""A socket's path may have so many bytes on every system; Linux takes four more."""
+
+_SHORT_PLACE = "/tmp"
+
 _connections: dict[str, socket.socket] = {}
 
 
@@ -101,7 +106,19 @@ def _guardian() -> int:
 
 def _socket_path(number: int) -> str:
     """Where the host of that number listens; its folder is named after its guardian."""
-    return os.path.join(tempfile.gettempdir(), f"sash-{os.getuid()}-{_guardian()}", f"{number}.sock")
+    place = tempfile.gettempdir()
+    below = os.path.join(f"sash-{os.getuid()}-{_guardian()}", f"{number}.sock")
+    for each in (place, _SHORT_PLACE):
+        path = os.path.join(each, below)
+        if len(os.fsencode(path)) <= _LONGEST_PATH and os.access(each, os.W_OK | os.X_OK):
+            return path
+    longest = _LONGEST_PATH - len(os.fsencode(below)) - 1
+    raise SashError(
+        "SASH-SPARK-085",
+        f"The process that keeps the windows cannot listen in '{place}': a folder for sockets must be "
+        f"writable and have a path of at most {longest} bytes, and this one has {len(os.fsencode(place))}.",
+        remedy="Let TMPDIR name such a folder, on every executor.",
+    )
 
 
 def _connection(path: str) -> socket.socket:
@@ -126,9 +143,9 @@ def _connected(path: str) -> socket.socket | None:
     return connection
 
 
-def _sweep() -> None:
+def _sweep(place: str) -> None:
     """Remove what hosts left that were killed with their executors."""
-    for lock in glob.glob(os.path.join(tempfile.gettempdir(), f"sash-{os.getuid()}-*.lock")):
+    for lock in glob.glob(os.path.join(glob.escape(place), f"sash-{os.getuid()}-*.lock")):
         folder = lock.removesuffix(".lock")
         daemon = folder.rpartition("-")[2]
         if daemon.isdigit() and not lives(int(daemon)):
@@ -139,8 +156,8 @@ def _sweep() -> None:
 
 def _start(path: str) -> socket.socket:
     """Start a host, one worker at a time, and wait until it listens."""
-    _sweep()
     folder = os.path.dirname(path)
+    _sweep(os.path.dirname(folder))
     os.makedirs(folder, mode=0o700, exist_ok=True)
     with open(f"{folder}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
