@@ -27,14 +27,15 @@ def sash_command(
     )
 
 
-def started(*arguments: str | Path) -> subprocess.Popen[str]:
-    """Start the command; who starts it ends it."""
+def started(*arguments: str | Path, group: bool = False) -> subprocess.Popen[str]:
+    """Start the command, in a group of its own if that is asked for; who starts it ends it."""
     return subprocess.Popen(
         [sys.executable, "-c", _CODE, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=_environment(None),
+        start_new_session=group,
     )
 
 

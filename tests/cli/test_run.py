@@ -7,10 +7,14 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from sash.cli import run
 
 from .commands import sash_command, started, written
 
@@ -105,15 +109,21 @@ def test_a_run_that_breaks_off_says_why_and_ends_with_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_it_after_the_batch(tmp_path: Path, number: int, code: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "group"),
+    [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, False), (signal.SIGTERM, 143, True)],
+)
+def test_a_signal_stops_it_after_the_batch(tmp_path: Path, number: int, code: int, group: bool) -> None:
     file = pipeline(tmp_path)
     put(tmp_path, "a", ts=[1, 2, 5], k=["x", "y", "x"])
-    running = started("run", file, *LOCAL, "--checkpoint", tmp_path / "c", "--trigger", "200 milliseconds")
+    often = ("--trigger", "200 milliseconds")
+    running = started("run", file, *LOCAL, "--checkpoint", tmp_path / "c", *often, group=group)
     try:
         wait_for(tmp_path / "out" / "answer.parquet", running)
         wait_for(tmp_path / "c" / "commits" / "0", running)
         running.send_signal(number)
+        if group:  # as `timeout` does: the process, then all that are with it
+            os.killpg(running.pid, number)
         out, err = running.communicate(timeout=120)
     finally:
         running.kill()
@@ -121,9 +131,70 @@ def test_a_signal_stops_it_after_the_batch(tmp_path: Path, number: int, code: in
     assert running.returncode == code, err
     assert out == ""
     assert "Traceback" not in err
+    assert "SASH-" not in err
     assert "batch 0" in err
     batches = [{each.name for each in (tmp_path / "c" / log).iterdir()} for log in ("offsets", "commits")]
     assert batches[0] == batches[1], "what was begun is committed"
+
+
+@pytest.mark.slow
+def test_a_signal_to_java_as_well_is_no_failure(tmp_path: Path) -> None:
+    file = pipeline(tmp_path)
+    put(tmp_path, "a", ts=[1, 2, 5], k=["x", "y", "x"])
+    running = started("run", file, *LOCAL, "--checkpoint", tmp_path / "c", "--trigger", "200 milliseconds")
+    try:
+        wait_for(tmp_path / "c" / "commits" / "0", running)
+        for each in (running.pid, java_below(running.pid)):  # as a service manager does
+            os.kill(each, signal.SIGTERM)
+        _, err = running.communicate(timeout=120)
+    finally:
+        running.kill()
+        running.wait()
+    assert running.returncode == 143, err
+    assert "SASH-" not in err
+    assert "Traceback" not in err
+
+
+class Failing:
+    """A run that fails while it is asked to end."""
+
+    isActive = True
+    status: ClassVar[dict[str, bool]] = {"isTriggerActive": True}
+
+    @property
+    def query(self) -> Failing:
+        return self
+
+    @property
+    def lastProgress(self) -> None:
+        raise ConnectionRefusedError("Java has gone")
+
+
+@pytest.mark.parametrize(("stopped", "code"), [(True, 143), (False, 1)])
+def test_what_fails_after_a_stop_is_told_unless_java_goes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stopped: bool, code: int
+) -> None:
+    monkeypatch.setattr(run, "SECONDS_TO_GO", 0.1)
+    stop = run._Stop()
+    stop.by = signal.SIGTERM
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: stopped))
+    db: Any = SimpleNamespace(spark=SimpleNamespace(sparkContext=SimpleNamespace(_jsc=java)))
+    handle: Any = Failing()
+    assert run._attend(db, handle, stop, None, live=False) == code
+    assert ("SASH-SPARK-088" in capsys.readouterr().err) is not stopped
+
+
+def test_a_signal_that_comes_twice_at_once_is_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = run._Stop()
+    stop.waits_for_a_batch = True
+    with stop.listening():
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.by == signal.SIGTERM
+        monkeypatch.setattr(run, "SECONDS_PER_REQUEST", 0.0)
+        with pytest.raises(SystemExit) as ended:
+            signal.raise_signal(signal.SIGTERM)
+    assert ended.value.code == 143
 
 
 @pytest.mark.slow

@@ -250,6 +250,7 @@ def test_without_java_the_package_runs_state_and_a_killed_driver_takes_all_along
     answer = process.stdout.readline()
     assert answer.startswith("[(0, 25), (1, 25), (2, 25), (3, 25)] 25."), process.communicate()
     java = int(process.stdout.readline())
+    assert os.getpgid(java) == java, "what the driver's group is told is not for Java"
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert wait_for_end(java) < 15

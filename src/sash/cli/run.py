@@ -2,7 +2,7 @@
 
 Ctrl-C and SIGTERM let the batch at work be committed, then stop; a second one does not wait. Exit
 codes: 0 the run came to its end, 1 it broke off, 2 the file or the command line is at fault, 130 and
-143 it was stopped.
+143 it was stopped, even if whoever stopped it stopped Spark's Java as well.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 SECONDS_PER_FRAME = 0.5
 SECONDS_PER_LOOK = 0.1
+SECONDS_PER_REQUEST = 0.25
+"""`timeout` sends a signal to the process, and then to its whole group: that is one request."""
+SECONDS_TO_GO = 2.0
+"""How long Java may take to be seen as gone, once it was told to end with the command."""
 
 
 def run(
@@ -149,6 +153,7 @@ class _Stop:
     def __init__(self) -> None:
         self.by: int | None = None
         self.waits_for_a_batch = False
+        self._began = 0.0
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -161,9 +166,10 @@ class _Stop:
                 signal.signal(number, handler)
 
     def _asked(self, number: int, _: FrameType | None) -> None:
-        if not self.waits_for_a_batch or self.by is not None:
+        if self.waits_for_a_batch and self.by is None:
+            self.by, self._began = number, time.monotonic()
+        elif self.by != number or time.monotonic() - self._began > SECONDS_PER_REQUEST:
             raise SystemExit(128 + number)
-        self.by = number
 
 
 def _attend(db: SparkDatabase, handle: Handle, stop: _Stop, screen: Console | None, live: bool) -> int:
@@ -188,8 +194,9 @@ def _attend(db: SparkDatabase, handle: Handle, stop: _Stop, screen: Console | No
     except SashError as error:
         if watch is not None:
             watch.end()
-        show_error(error)
-        return 1
+        if stop.by is None or not _java_goes(db):
+            show_error(error)
+            return 1
     finally:
         if watch is not None:
             watch.end()
@@ -207,5 +214,23 @@ def _end(handle: Handle) -> None:
 
 def _newest(handle: Handle) -> Any:
     """What tells the last batch that came through from others."""
-    progress = handle.query.lastProgress
+    from sash.spark.failures import sash_error
+
+    try:
+        progress = handle.query.lastProgress
+    except Exception as error:
+        raise sash_error(error) from error
     return None if progress is None else (progress["batchId"], progress["timestamp"])
+
+
+def _java_goes(db: SparkDatabase) -> bool:
+    """Whether Java has gone or is about to: a service manager tells all processes of a service to end."""
+    deadline = time.monotonic() + SECONDS_TO_GO
+    while time.monotonic() < deadline:
+        try:
+            if db.spark.sparkContext._jsc.sc().isStopped():
+                return True
+        except Exception:  # nobody answers
+            return True
+        time.sleep(SECONDS_PER_LOOK)
+    return False

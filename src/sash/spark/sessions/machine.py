@@ -135,7 +135,9 @@ def launch(settings: Mapping[str, str]) -> dict[str, str]:
     settings = _with_folder(settings, folder)
     try:
         with open(folder / _LOG, "wb") as log:
-            gateway = launch_gateway(_Conf(settings), {"stderr": log})
+            # What a terminal or `timeout` sends to this process's group is for this process alone: it still
+            # needs the machine to let a batch be committed.
+            gateway = launch_gateway(_Conf(settings), {"stderr": log, "start_new_session": True})
     except (PySparkRuntimeError, OSError) as error:
         told = _first_line(folder / _LOG)
         _remove(folder, lock)
