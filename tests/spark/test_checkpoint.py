@@ -193,6 +193,23 @@ def test_a_damaged_format_file_is_refused(tmp_path: Path, content: bytes) -> Non
     refused("SASH-SPARK-050", lambda: Checkpoint(tmp_path))
 
 
+def test_a_changed_byte_in_the_format_file_is_told(tmp_path: Path) -> None:
+    settled(tmp_path, {"talkers": TALKERS})
+    file = tmp_path / "sash" / "format.json"
+    whole = file.read_bytes()
+    assert whole.count(b'"buckets": 4') == 1
+    file.write_bytes(whole.replace(b'"buckets": 4', b'"buckets": 5'))
+    refused("SASH-SPARK-050", lambda: Checkpoint(tmp_path))
+    for place in range(0, len(whole), 7):
+        if not whole[place : place + 1].isspace():  # between entries it makes no difference
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+            refused("SASH-SPARK-050", lambda: Checkpoint(tmp_path))
+    facts = json.loads(whole)
+    del facts["checksum"]
+    file.write_text(json.dumps(facts))  # as an earlier version wrote it
+    settled(tmp_path, {"talkers": TALKERS})
+
+
 def test_half_a_file_is_damaged_at_every_length(tmp_path: Path) -> None:
     settled(tmp_path, {"talkers": TALKERS})
     file = tmp_path / "sash" / "format.json"

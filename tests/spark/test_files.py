@@ -355,6 +355,9 @@ class TestTime:
         assert source.log.entry(2).now == source.log.entry(1).now
 
 
+_OTHER = '{"version": 1, "number": 1, "now": 1, "slices": {"s": [1]}, "idle": [], "end": false}'
+
+
 class TestLog:
     def test_a_step_comes_back_as_it_was(self, tmp_path: Path) -> None:
         entry = Entry(1, 5, {"s": [Slice("/a", 10, 7, 0, 4, 9), Slice("/b", 1, 2)]}, frozenset({"t"}), True)
@@ -379,12 +382,47 @@ class TestLog:
         again.append(Entry(201, 201))
         assert FileLog(str(tmp_path)).past.number == 201
 
-    @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 2}'])
+    @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 2}', '{"version": 1}', _OTHER])
     def test_a_damaged_step(self, content: str, tmp_path: Path) -> None:
         FileLog(str(tmp_path)).append(Entry(1, 1))
         (tmp_path / "sash" / "files" / "1.json").write_text(content)
         with pytest.raises(SashError, match=r"SASH-SOURCE-010.*1\.json"):
             FileLog(str(tmp_path))
+
+    @pytest.mark.parametrize("name", ["1.json", "seen-64.json"])
+    def test_a_changed_byte(self, name: str, tmp_path: Path) -> None:
+        log = FileLog(str(tmp_path))
+        for number in range(1, 65 if "seen" in name else 2):
+            log.append(Entry(number, number, {"s": [Slice(f"/{number}", 1, 1, 0, 1, 2)]}))
+        log.clean(log.past.number, 100)
+        file, past = tmp_path / "sash" / "files" / name, log.past
+        whole, codes = file.read_bytes(), set()
+        for place in range(len(whole)):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+            try:
+                assert FileLog(str(tmp_path)).past == past  # of the checksum's own name, that is
+                assert b'"checksum"' not in file.read_bytes()
+            except SashError as error:
+                codes.add(error.code)
+        assert codes == {"SASH-SOURCE-010"}
+
+    def test_a_step_in_place_of_another(self, tmp_path: Path) -> None:
+        log = FileLog(str(tmp_path))
+        for number in (1, 2):
+            log.append(Entry(number, 1, {"s": [Slice(f"/{number}", 1, 1)]}))
+        folder = tmp_path / "sash" / "files"
+        shutil.copy(folder / "1.json", folder / "2.json")
+        with pytest.raises(SashError, match=r"SASH-SOURCE-010.*2\.json': it is that of step 1"):
+            FileLog(str(tmp_path))
+
+    def test_a_step_without_a_checksum_is_an_earlier_version_s(self, tmp_path: Path) -> None:
+        log = FileLog(str(tmp_path))
+        log.append(Entry(1, 1, {"s": [Slice("/a", 100, 1)]}))
+        file = tmp_path / "sash" / "files" / "1.json"
+        content = json.loads(file.read_text())
+        assert content.pop("checksum")
+        file.write_text(json.dumps(content))
+        assert FileLog(str(tmp_path)).past == log.past
 
     def test_a_lost_step(self, tmp_path: Path) -> None:
         log = FileLog(str(tmp_path))

@@ -10,7 +10,6 @@ from __future__ import annotations
 __all__ = ["FORMAT", "Record", "check", "read_record", "record_of"]
 
 import hashlib
-import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from sash.catalog.planning import Planned, fingerprint
 from sash.catalog.tables import History
 from sash.errors import SashError
 from sash.language.types import sql_name
+from sash.spark.checkpoints.sealing import open_sealed, sealed
 from sash.spark.pipelines.pipeline import Pipeline
 
 FORMAT = 1
@@ -45,7 +45,7 @@ class Record:
 
     def to_json(self) -> bytes:
         """The file's content."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
+        return sealed({"format": FORMAT, **asdict(self)}, indent=1)
 
 
 def record_of(pipeline: Pipeline, planned: Mapping[str, Planned]) -> Record:
@@ -90,7 +90,7 @@ def _content(history: History) -> str:
 def read_record(content: bytes, path: str) -> Record:
     """The record in a file's content; an error if it is damaged or newer than this Sash."""
     try:
-        facts = json.loads(content)
+        facts = open_sealed(content)
         version = facts.pop("format")
         if isinstance(version, int) and version > FORMAT:
             raise SashError(
@@ -104,7 +104,7 @@ def read_record(content: bytes, path: str) -> Record:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise SashError(
             "SASH-SPARK-050",
-            f"The checkpoint '{path}' is damaged: its sash/format.json cannot be read.",
+            f"The checkpoint '{path}' is damaged: its sash/format.json is not as it was written.",
             remedy="Take another copy of the checkpoint, or start with a new one.",
         ) from None
     return record

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 __all__ = ["Entry", "FileLog", "Past", "Slice", "Taken", "progress"]
 
-import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pyarrow import fs
 
 from sash.errors import SashError
+from sash.spark.checkpoints.sealing import open_sealed, sealed
 from sash.spark.reading.listing import FoundFile, file_system
 
 _GATHER = 64
@@ -100,6 +100,9 @@ class Taken(NamedTuple):
     rows: int | None
 
 
+_Parsed = TypeVar("_Parsed", Entry, Past)
+
+
 class FileLog:
     """The log of one pipeline; it is read once and then kept in step."""
 
@@ -114,7 +117,7 @@ class FileLog:
     def entry(self, number: int) -> Entry:
         """A step that is noted."""
         if number not in self._entries:
-            self._entries[number] = _entry(self._read(f"{number}.json"))
+            self._entries[number] = self._read(number, f"{number}.json", _entry)
         return self._entries[number]
 
     def append(self, entry: Entry) -> None:
@@ -147,7 +150,7 @@ class FileLog:
         gathered = [int(name[5:-5]) for name in names if name.startswith("seen-") and name.endswith(".json")]
         self._gathered = max(gathered, default=0)
         self._oldest = min(numbers, default=self._gathered + 1)
-        past = _past(self._read(f"seen-{self._gathered}.json")) if gathered else Past()
+        past = self._read(self._gathered, f"seen-{self._gathered}.json", _past) if gathered else Past()
         for number in (number for number in numbers if number > self._gathered):
             if number != past.number + 1:
                 raise self._damaged(f"{past.number + 1}.json", "it is missing")
@@ -155,16 +158,22 @@ class FileLog:
         self._entries.clear()
         return past
 
-    def _read(self, name: str) -> dict[str, Any]:
+    def _read(self, number: int, name: str, parse: Callable[[dict[str, Any]], _Parsed]) -> _Parsed:
         try:
             with self._where.open_input_stream(f"{self._folder}/{name}") as source:
-                parsed = json.loads(source.read())
+                content = open_sealed(source.read())
         except FileNotFoundError:
             raise self._damaged(name, "it is missing") from None
         except (OSError, ValueError) as error:
             raise self._damaged(name, str(error)) from error
-        if not isinstance(parsed, dict) or parsed.get("version") != 1:
+        if content.get("version") != 1:
             raise self._damaged(name, "it is not in a form that this Sash knows")
+        try:
+            parsed = parse(content)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._damaged(name, "a part of it is missing or is none of a file log") from error
+        if parsed.number != number:
+            raise self._damaged(name, f"it is that of step {parsed.number}")
         return parsed
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
@@ -172,7 +181,7 @@ class FileLog:
         unfinished = f"{self._folder}/.{name}.{uuid.uuid4().hex}"
         try:
             with self._where.open_output_stream(unfinished) as sink:
-                sink.write(json.dumps({"version": 1, **content}, separators=(",", ":")).encode())
+                sink.write(sealed({"version": 1, **content}))
             self._where.move(unfinished, f"{self._folder}/{name}")
         except OSError as error:
             self._delete(unfinished.rpartition("/")[2])
