@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -110,6 +112,32 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SashError) as refused:
         files.manifest(0)
     assert refused.value.code == "SASH-SPARK-082"
+
+
+def test_a_file_of_another_bucket_or_batch_is_told(tmp_path: Path) -> None:
+    files, other = steps(tmp_path / "1-0", 2), steps(tmp_path / "1-1", 2)
+    table = {"s": pa.table({"a": [1]})}
+    files.write_snapshot(1, table)
+    other.write_snapshot(1, table)
+    shutil.copy(files.folder / "1.step", other.folder / "1.step")
+    shutil.copy(files.folder / "1.snapshot", other.folder / "1.snapshot")
+    shutil.copy(files.folder / "0.step", files.folder / "1.step")
+    for read in (lambda: other.packs(1), lambda: other.read_snapshot(1), lambda: files.manifest(1)):
+        with pytest.raises(SashError, match=r"SASH-SPARK-081.*it was written as '1-0/[01]\."):
+            read()
+    shutil.copytree(files.folder, tmp_path / "moved" / "1-0")  # a checkpoint may lie elsewhere
+    assert BucketFiles(tmp_path / "moved" / "1-0").read_snapshot(1)["s"].num_rows == 1
+
+
+def test_a_file_that_does_not_say_whose_it_is_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dumps = json.dumps
+    with monkeypatch.context() as earlier:
+        earlier.setattr(json, "dumps", lambda header: dumps({k: v for k, v in header.items() if k != "of"}))
+        files = steps(tmp_path / "1-0", 1)
+    assert b'"of"' not in (files.folder / "0.step").read_bytes()
+    assert len(files.packs(0)) == 2
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,8 @@ class BucketFiles:
         return self.folder / f"{batch}.results"
 
     def _write(self, path: Path, header: Mapping[str, Any], bodies: Sequence[pa.Buffer]) -> int:
-        text = json.dumps({**header, "checksums": [zlib.crc32(body) for body in bodies]}).encode()
+        checksums = [zlib.crc32(body) for body in bodies]
+        text = json.dumps({"of": _of(path), **header, "checksums": checksums}).encode()
         start = _HEADER.pack(_MAGIC, FORMAT, zlib.crc32(text), len(text))
         try:
             self._make_folder()
@@ -230,6 +231,8 @@ class BucketFiles:
         if zlib.crc32(text) != checksum:
             raise _damaged(path, "its header does not match its checksum")
         header: dict[str, Any] = json.loads(bytes(text))
+        if header.get("of", _of(path)) != _of(path):  # earlier files do not say
+            raise _damaged(path, f"it was written as '{header['of']}'")
         if content.size != _HEADER.size + length + sum(header["sizes"]):
             raise _damaged(path, "it is cut short")
         return header, content
@@ -253,6 +256,11 @@ def read_results(path: str) -> Iterator[pa.RecordBatch]:
         yield from read_pieces(pa.memory_map(path))
     except FileNotFoundError as error:
         raise _damaged(Path(path), "it is not there") from error
+
+
+def _of(path: Path) -> str:
+    """What a file is of, wherever the checkpoint lies: the stage and bucket, and the batch."""
+    return f"{path.parent.name}/{path.name}"
 
 
 def _is_orphan(name: str, batch: int) -> bool:
