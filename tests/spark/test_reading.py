@@ -129,6 +129,13 @@ class TestParquet:
         with raised("SASH-SOURCE-001", "a.parquet", "'packets' has no column 'bytes' .INT.", "ts, src"):
             parquet(tmp_path, self.ROWS.select(["ts", "src"]))
 
+    def test_several_columns_of_one_name(self, tmp_path: Path) -> None:
+        twice = self.ROWS.append_column("bytes", self.ROWS["bytes"])
+        with raised("SASH-SOURCE-001", "a.parquet", "more than one column 'bytes'"):
+            parquet(tmp_path, twice)
+        other = self.ROWS.append_column("other", self.ROWS["bytes"]).append_column("other", self.ROWS["src"])
+        assert parquet(tmp_path, other) == parquet(tmp_path, self.ROWS)  # nobody asks for it
+
     @pytest.mark.parametrize(
         ("given", "shown"), [(pa.array([1, 2]), "BIGINT"), (pa.array(["1", "2"]), "STRING")]
     )

@@ -59,6 +59,12 @@ def _columns(schema: pa.Schema, fields: Sequence[Field]) -> list[str]:
     """The file's own names of the columns, which are there and fit."""
     places = named(fields, schema.names)
     for place, one in zip(places, fields, strict=True):
+        if schema.names.count(schema.names[place]) > 1:
+            raise Unfit(
+                "SASH-SOURCE-001",
+                f"has more than one column '{schema.names[place]}', and none is the one of the stream.",
+                "Write the file with one column of that name, or move it out of the folder.",
+            )
         found = schema.field(place).type
         if not widens(found, one.type):
             raise _mistyped(one, found)
