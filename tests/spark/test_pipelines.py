@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sash
+from sash.errors import SashError
 from sash.language.expressions import Field, Schema
 from sash.language.windows import Window
 from sash.plan.nodes import Distinct, Exchange, Node, Source, Windowed
@@ -89,6 +90,20 @@ def test_late_rows_are_kept_whole_where_asked(tmp_path: Path) -> None:
         {"ts": 6, "k": 9, "note": "e"},
     ]
     assert read_metrics(pipeline.checkpoint)["late"] == {"s": 2}
+
+
+def test_late_rows_without_a_place_are_told_by_its_name(tmp_path: Path) -> None:
+    with sash.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, k BIGINT) TIME ts")
+        plan = db.query("SELECT k FROM s [RANGE 5]").optimized
+        specs = [StreamSpec(definition) for definition in db.catalog.streams]
+    late = tmp_path / "late"
+    late.write_text("a file where the folder should be")
+    pipeline = make_pipeline(specs, {"q": plan}, "integer", str(tmp_path / "c"), late=str(late), buckets=1)
+    simulation = Simulation(pipeline)
+    simulation.step({"s": pa.table({"ts": [10, 20], "k": [7, 8]})})
+    with pytest.raises(SashError, match=rf"SASH-SPARK-089.*'{late}'.*Let late name a folder"):
+        simulation.step({"s": pa.table({"ts": [5], "k": [9]})})
 
 
 def test_late_rows_of_several_runs_stand_side_by_side(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ the window holds. What a retained batch's manifest names is kept, everything old
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "BucketFiles", "Manifest", "read_results", "unwritable"]
+__all__ = ["FORMAT", "BucketFiles", "Manifest", "read_results"]
 
 import errno
 import json
@@ -164,7 +164,7 @@ class BucketFiles:
                 file.truncate()
             os.replace(begun, path)
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise _unwritable(path, error) from error
         return path
 
     def remove_results(self, batch: int) -> None:
@@ -204,7 +204,7 @@ class BucketFiles:
             self._make_folder()
             replace_file(path, lambda file: file.writelines([start, text, *bodies]), sync=False)
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise _unwritable(path, error) from error
         return int(_HEADER.size + len(text) + sum(body.size for body in bodies))
 
     def _header(self, path: Path) -> tuple[dict[str, Any], pa.Buffer]:
@@ -269,7 +269,7 @@ def _is_orphan(name: str, batch: int) -> bool:
     return parts[-1] == "part" and parts[1].isdigit() and int(parts[1]) <= batch
 
 
-def unwritable(path: Path, error: OSError) -> SashError:
+def _unwritable(path: Path, error: OSError) -> SashError:
     """The error for a file that could not be put in its place."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     why = "the disk is full" if full else error.strerror or str(error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = ["Keeper", "Task"]
 
+import errno
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
 from sash.lifetimes import Changes
 from sash.spark.buckets.bucket import Bucket, Given
-from sash.spark.buckets.bucket_files import BucketFiles, Manifest, unwritable
+from sash.spark.buckets.bucket_files import BucketFiles, Manifest
 from sash.spark.buckets.packing import pointer
 from sash.spark.buckets.packs import Pack, read_pack
 from sash.spark.checkpoints.endings import ended_run
@@ -177,7 +178,7 @@ class Keeper:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(path, partial(pq.write_table, table), sync=False)
             except OSError as error:
-                raise unwritable(path, error) from error
+                raise _late_unwritable(str(self._pipeline.late), error) from error
 
     def _record(
         self, kept: _Kept, before: Manifest | None, task: Task, data: Sequence[pa.Buffer], files: BucketFiles
@@ -202,6 +203,18 @@ class Keeper:
                 kept.past.popleft()
             with suppress(SashError):  # a file that is broken is told of when it is needed
                 files.clean(files.manifest(kept.past[0]))
+
+
+def _late_unwritable(folder: str, error: OSError) -> SashError:
+    """The error for late rows that have no place: the setting is to be mended, not the checkpoint."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    why = "the disk is full" if full else error.strerror or str(error)
+    return SashError(
+        "SASH-SPARK-089",
+        f"Late rows could not be written to the folder '{folder}': {why}.",
+        remedy=f"{'Make room there' if full else 'Let late name a folder that every executor can write to'}, "
+        "and start again with the same checkpoint.",
+    )
 
 
 _NOWHERE = Manifest(-2)
