@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark_types
 
+import sash
 from sash.errors import SashError
+from sash.language.coercion import common_type
 from sash.language.expressions import Field
 from sash.spark.buckets.crossing import crossed
 from sash.spark.types import from_spark, spark_arrow_schema, spark_schema, stream_fields
@@ -135,3 +137,37 @@ def test_a_query_has_nulls_of_every_type_in_the_columns_of_others(spark: Any) ->
     assert [row["query"] for row in out] == ["one", "other"]
     given = [{name for name, value in row.items() if value is not None} for row in out]
     assert given == [{"query", "big", "text"}, {"query", "struct", "truth"}]
+
+
+MEETING = [
+    pa.int8(), pa.int16(), pa.int32(), pa.int64(),
+    *(pa.decimal128(*size) for size in (
+        (1, 0), (5, 2), (18, 2), (20, 20), (30, 10), (37, 1), (38, 0), (38, 6), (38, 18), (38, 37), (38, 38),
+    )),
+]  # fmt: skip
+
+
+def test_numbers_meet_as_they_do_in_spark(spark: Any) -> None:
+    pairs = [(left, right) for left in MEETING for right in MEETING]
+    names = [spark_schema([Field("n", type_)])[0].dataType.simpleString() for type_ in MEETING]
+    of_spark = [
+        f"coalesce(CAST(NULL AS {left}), CAST(NULL AS {right})) AS n" for left in names for right in names
+    ]
+    schema = spark.sql(f"SELECT {', '.join(of_spark)}").schema
+    assert [field.type for field in stream_fields(schema)] == [common_type(pair) for pair in pairs]
+
+
+def test_decimals_are_compared_as_in_spark(spark: Any) -> None:
+    """Beside 38 digits before the point those behind it are rounded away, in Spark as in Sash."""
+    texts = ["1.00", "1.01", "1.50", "-0.49"], ["1", "2", "0", "12345678901234567890123456789012345678"]
+    wide = [[f"CAST('{text}' AS DECIMAL({size}))" for text in some]
+            for some, size in zip(texts, ("18, 2", "38, 0"), strict=True)]  # fmt: skip
+    asked = [f"{left} {sign} {right}" for left in wide[0] for right in wide[1] for sign in ("=", "<")]
+    with sash.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT) TIME ts")
+        listed = ", ".join(f"{each} AS c{i}" for i, each in enumerate(asked))
+        query = db.query(f"SELECT {listed} FROM s [NOW]")
+        db.push("s", [{"ts": 1}])
+        db.advance(1)
+        said = list(query.changes().to_pylist()[0].values())[: len(asked)]
+    assert said == list(spark.sql(f"SELECT {', '.join(asked)}").collect()[0])

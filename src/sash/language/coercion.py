@@ -1,8 +1,8 @@
 """How types meet: Spark's implicit coercions over Arrow types, and the precision of decimals.
 
 The rules are those of Spark 4 in its ANSI mode: numbers widen, a string meets a number as BIGINT or
-DOUBLE, a date or a timestamp as that, and a decimal that would need more than 38 digits gives up
-digits of its scale, but not the last six.
+DOUBLE, a date or a timestamp as that. Decimals that together would need more than 38 digits give up
+digits of their scale: in arithmetic not the last six, where they meet in one column as many as it takes.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def _wider_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     one, other = decimal_of(left), decimal_of(right)
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)
-    return pa.decimal128(min(whole + scale, MAXIMUM_PRECISION), scale)
+    # A value may lose digits behind the point, but not become NULL for those before it.
+    return pa.decimal128(min(whole + scale, MAXIMUM_PRECISION), min(scale, MAXIMUM_PRECISION - whole))
 
 
 def _with_string(other: pa.DataType) -> pa.DataType | None:
@@ -128,6 +129,8 @@ def wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
     >>> wider(pa.int32(), pa.float32()), wider(pa.string(), pa.int8()), wider(pa.bool_(), pa.int8())
     (DataType(double), DataType(int64), None)
+    >>> wider(pa.decimal128(18, 2), pa.decimal128(37, 0))
+    Decimal128Type(decimal128(38, 1))
     """
     if left == right or kinds.is_null(right):
         return left
