@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -125,6 +126,42 @@ def test_late_rows_of_several_runs_stand_side_by_side(tmp_path: Path) -> None:
 def test_late_rows_go_where_the_driver_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert settings_from({"late": "late"}).late == str(tmp_path / "late")
+
+
+ZEROS_AS_TEXT = {
+    "window": "SELECT CAST(x AS STRING) AS c, COUNT(*) AS n FROM s [PARTITION BY x ROWS 2] "
+    "GROUP BY CAST(x AS STRING)",
+    "distinct": "SELECT c, COUNT(*) AS n FROM "
+    "(SELECT CAST(x AS STRING) AS c FROM (SELECT DISTINCT x FROM s [RANGE 9])) GROUP BY c",
+    "group": "SELECT CAST(x AS STRING) AS c, SUM(n) AS n FROM "
+    "(SELECT x, COUNT(*) AS n FROM s [RANGE 9] GROUP BY x) GROUP BY CAST(x AS STRING)",
+    "set": "SELECT CAST(x AS STRING) AS c, COUNT(*) AS n FROM "
+    "(SELECT x FROM s [RANGE 9] INTERSECT SELECT x FROM s [RANGE 5]) GROUP BY CAST(x AS STRING)",
+    "join": "SELECT CAST(l.x AS STRING) AS c, COUNT(*) AS n "
+    "FROM s [RANGE 9] l JOIN s [RANGE 4] r ON l.x = r.x GROUP BY CAST(l.x AS STRING)",
+}
+
+
+@pytest.mark.parametrize("text", ZEROS_AS_TEXT.values(), ids=ZEROS_AS_TEXT)
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_values_meet_though_a_key_tells_them_apart(text: str, seed: int, tmp_path: Path) -> None:
+    """0.0 and -0.0 are equal to all operators here, and two texts to the group above them."""
+    random = Random(seed)
+    rows = {"ts": list(range(1, 25)), "x": [random.choice([0.0, -0.0, 0.0, -0.0, 1.5]) for _ in range(24)]}
+    with sash.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, x DOUBLE) TIME ts")
+        query = db.query(text)
+        specs = [StreamSpec(definition) for definition in db.catalog.streams]
+        db.push("s", pa.table(rows))
+        db.advance(24)
+        expected = query.changes()
+    for buckets in (1, 5):
+        place = str(tmp_path / str(buckets))
+        simulation = Simulation(
+            make_pipeline(specs, {"q": query.optimized}, "integer", place, buckets=buckets), tasks=1
+        )
+        said = simulation.step({"s": pa.table(rows)}, end=True)
+        assert net_changes(said) == net_changes(expected), f"{buckets} buckets"
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ class, and a join of that with the rest.
 
 from __future__ import annotations
 
-__all__ = ["key_options", "keys_of_inputs", "split"]
+__all__ = ["equal_for_equals", "key_options", "keys_of_inputs", "split"]
 
 from collections.abc import Iterator, Sequence
 
-from sash.language.expressions import Column, Expression, columns_of, remap
-from sash.optimizer.rewriting import shifted, starts
+from sash.language.expressions import Call, Column, Expression, columns_of, remap
+from sash.optimizer.rewriting import faithful, shifted, starts
 from sash.plan.nodes import Equality, Join, Node, Project
 
 Member = tuple[int, Expression]
@@ -32,6 +32,23 @@ def _classes(node: Join) -> list[list[Member]]:
 
 def _of_input(members: Sequence[Member], number: int) -> Expression | None:
     return next((expression for owner, expression in members if owner == number), None)
+
+
+def equal_for_equals(key: Expression) -> bool:
+    """Whether a key is equal for rows whose columns are: -0.0 equals 0.0, but as text they are two.
+
+    >>> import pyarrow as pa
+    >>> x, k = Column(0, pa.float64(), "x"), Column(1, pa.int32(), "k")
+    >>> [equal_for_equals(key) for key in (x, *(Call("cast", (each,), pa.string()) for each in (x, k)))]
+    [True, False, True]
+    """
+    return isinstance(key, Column) or _reads_faithful(key)
+
+
+def _reads_faithful(key: Expression) -> bool:
+    if isinstance(key, Column):
+        return faithful(key.type)
+    return not isinstance(key, Call) or all(map(_reads_faithful, key.arguments))
 
 
 def key_options(node: Join) -> Iterator[tuple[tuple[Expression, ...], ...]]:

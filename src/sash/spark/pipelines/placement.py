@@ -33,7 +33,7 @@ from sash.plan.nodes import (
     Union,
     Windowed,
 )
-from sash.spark.pipelines.join_keys import key_options, keys_of_inputs, split
+from sash.spark.pipelines.join_keys import equal_for_equals, key_options, keys_of_inputs, split
 from sash.spark.pipelines.sharing import source_of
 
 Keys = tuple[Expression, ...]
@@ -112,6 +112,8 @@ def _keyed(node: Node, keys: Keys) -> Node | None:
     """The plan in one stage such that its rows are in buckets by `keys`; None if there is no such way."""
     if source_of(node) is not None:
         return Exchange(node, keys)
+    if _takes_equals_as_one(node) and not _safe_for_equals(keys):
+        return None
     match node:
         case Select() | Distinct():
             return _over_first(node, _keyed(node.input, keys))
@@ -144,6 +146,18 @@ def _keyed(node: Node, keys: Keys) -> Node | None:
         case _:
             # All rows in one bucket suit every operator.
             return None if keys else _over(node, [_keyed(part, ()) for part in node.inputs])
+
+
+def _takes_equals_as_one(node: Node) -> bool:
+    """Whether rows whose columns are equal must meet here."""
+    if isinstance(node, Windowed):
+        return node.window.kind == "rows" and bool(node.window.partition)
+    return isinstance(node, Distinct | SetOperation | Aggregate | ToStream)
+
+
+def _safe_for_equals(keys: Keys) -> bool:
+    """Whether equal rows have equal keys: -0.0 equals 0.0, but as text they are two."""
+    return all(equal_for_equals(key) for key in keys)
 
 
 def _first_keyed(node: Node, choices: Iterator[Keys]) -> Node | None:
