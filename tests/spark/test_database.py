@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -401,6 +402,26 @@ def test_rows_of_a_frame_without_a_usable_timestamp_are_left_out_and_counted(
     metrics = handle.metrics()
     assert (metrics["malformed"], metrics["late"]) == ({"packets": 3}, {"packets": 0})
     assert metrics["rows"] == {"packets": len(ROWS)}
+
+
+def test_a_frame_whose_state_is_lost_is_refused(db: SparkDatabase, spark: Any, tmp_path: Path) -> None:
+    """Also after a batch of files without a byte, for which Spark makes no task that could read."""
+    folder, checkpoint = tmp_path / "in", tmp_path / "c"
+    folder.mkdir()
+    texts = ['{"ts": 1, "src": "a", "bytes": 1}\n', "", '{"ts": 2, "src": "b", "bytes": 2}\n']
+    for i, text in enumerate(texts):
+        (folder / f"{i}.json").write_text(text)
+        os.utime(folder / f"{i}.json", (1_700_000_000 + i,) * 2)
+    reader = spark.readStream.schema("ts bigint, src string, bytes bigint").option("maxFilesPerTrigger", 1)
+    db.create_stream("packets", reader.json(str(folder)), time="ts")
+    query = db.query(TALKERS)
+    query.start("noop", checkpoint=checkpoint, trigger={"availableNow": True}).awaitTermination(60)
+    steps = {int(path.stem) for path in (checkpoint / "sash" / "state" / "1-1").glob("*.step")}
+    assert steps == {0, 1, 2}
+    shutil.rmtree(checkpoint / "sash" / "state" / "1-1")
+    (folder / "3.json").write_text(texts[2])
+    again = query.start("noop", checkpoint=checkpoint, trigger={"availableNow": True})
+    assert "checkpoint is damaged" in refused("SASH-SPARK-086", lambda: again.awaitTermination(60)).message
 
 
 def test_columns_of_a_frame_may_have_any_name(db: SparkDatabase, spark: Any, tmp_path: Path) -> None:

@@ -399,19 +399,33 @@ def test_what_killed_hosts_left_is_removed(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_batch_that_was_left_out_is_told_of(pipeline: Pipeline) -> None:
-    """As by a foreachBatch over `to_spark()` that does not look at a batch; a DataFrame may have none."""
-    own = replace(pipeline, streams=tuple(replace(spec, format="parquet") for spec in pipeline.streams))
+    """As by a foreachBatch over `to_spark()` that does not look at a batch, whatever reads the stream."""
     packs = Packer(pipeline).pack([("s", pa.table({"ts": [1], "k": [1]}))], (0, 0)).column(1)
     data = [pack.as_buffer() for pack in packs]
-    keeper = Keeper(own)
+    keeper = Keeper(pipeline)
     keeper.step(TASK, data)
     keeper.step(TASK, data)  # played again
-    for one in (keeper, Keeper(own)):
+    for one, damaged in ((keeper, False), (Keeper(pipeline), True)):
         with pytest.raises(SashError) as caught:
             one.step(replace(TASK, batch=2), data)
         assert caught.value.code == "SASH-SPARK-086"
-        assert "Batch 1 was never computed" in str(caught.value)
-    Keeper(pipeline).step(replace(TASK, batch=2), data)
+        assert "atch 1 was never computed" in caught.value.message
+        assert ("checkpoint is damaged" in caught.value.message) == damaged
+
+
+@pytest.mark.parametrize("lost", ["1-0/2.step", "1-0", "."])
+def test_state_that_is_lost_is_missed(pipeline: Pipeline, lost: str) -> None:
+    keeper = Keeper(pipeline)
+    packs = Packer(pipeline).pack([("s", pa.table({"ts": [1], "k": [1]}))], (0, 0)).column(1)
+    data = [pack.as_buffer() for pack in packs]
+    keeper.step(TASK, data)
+    keeper.step(replace(TASK, batch=1), [])  # a batch of a DataFrame without a partition
+    keeper.step(replace(TASK, batch=2), data)
+    place = Path(pipeline.checkpoint) / "sash" / "state" / lost
+    place.unlink() if place.is_file() else shutil.rmtree(place)
+    with pytest.raises(SashError) as caught:
+        Keeper(pipeline).step(replace(TASK, run="later", batch=3), data)
+    assert caught.value.code == "SASH-SPARK-086"
 
 
 def test_state_is_cleaned_up_however_often_a_run_is_started_anew(

@@ -129,8 +129,11 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
                     paths.append(path)
                 else:
                     yield batch.slice(i, 1)
-        tasks = [Task(run, stage, bucket, number) for bucket in sorted(packs)]
-        questions = [partial(ask, pipeline, task, packs[task.bucket]) for task in tasks]
+        # Where a batch of a DataFrame has no partition nobody sends packs; the batch is told of all the same,
+        # so that a bucket that does not know of the batch before has lost it.
+        own = range(context.partitionId(), pipeline.buckets, pipeline.partitions)
+        tasks = [Task(run, stage, bucket, number) for bucket in sorted({*packs, *own})]
+        questions = [partial(ask, pipeline, task, packs.get(task.bucket, [])) for task in tasks]
         given = _given(paths, questions)
         yield from crossing(given) if last else given
 

@@ -133,7 +133,7 @@ class Keeper:
         if here == task.batch - 1:
             return
         there = files.newest(task.batch)
-        self._refuse_gap(task, there)
+        self._refuse_gap(task, here, there)
         if here == (None if there is None else there.batch):
             return
         kept.bucket, kept.manifest = self._fresh(task), there
@@ -146,20 +146,30 @@ class Keeper:
         for batch in there.log:
             kept.bucket.step([self._pack(one, task.stage) for one in files.packs(batch)])
 
-    def _refuse_gap(self, task: Task, before: Manifest | None) -> None:
-        """Raise if the batch before never came: Sash's own source sends something to every bucket in every
-        batch. (Where a batch is made for a DataFrame, there may be nothing to send.)"""
-        if any(spec.format is None for spec in self._pipeline.streams):
-            return
+    def _refuse_gap(self, task: Task, here: int | None, before: Manifest | None) -> None:
+        """Raise if a batch before is missing: every batch reaches every bucket, with rows or without.
+
+        In memory only a batch that never came can be; on disk it may also have gone.
+        """
         last = -1 if before is None else before.batch
-        if last < task.batch - 1:
+        if last >= task.batch - 1:
+            return
+        bucket = f"bucket {task.bucket} of stage {task.stage}"
+        whole = "in a foreachBatch of your own call persist() and count() before anything else"
+        if here is not None and here >= 0:
             raise SashError(
                 "SASH-SPARK-086",
-                f"Batch {last + 1} was never computed in bucket {task.bucket} of stage {task.stage}, "
+                f"Batch {last + 1} was never computed in {bucket}, "
                 f"and Spark goes on with batch {task.batch}.",
-                remedy="Compute every batch whole: in a foreachBatch of your own call persist() and count() "
-                "before anything else. Then start with a new checkpoint.",
+                remedy=f"Compute every batch whole: {whole}. Then start with a new checkpoint.",
             )
+        raise SashError(
+            "SASH-SPARK-086",
+            f"The checkpoint is damaged, or batch {last + 1} was never computed: {bucket} has no state of "
+            f"it, and Spark goes on with batch {task.batch}.",
+            remedy="Put back a copy of the whole checkpoint, or begin a new one. If the query is one of "
+            f"yours over to_spark(), compute every batch whole: {whole}.",
+        )
 
     def _keep_late(self, bucket: Bucket, task: Task) -> None:
         """Write late rows where they were asked for; a batch that is played again writes the same again."""
