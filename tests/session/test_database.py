@@ -375,6 +375,8 @@ def test_what_is_nested_too_deeply_is_refused_in_words(db: Database) -> None:
         ("SELECT bytes AS b, b + 1 AS c FROM packets [RANGE 9]", "write out what it stands for"),
         ("SELECT COUNT(*) AS n FROM packets [RANGE 9] WHERE n > 5", "put this SELECT into FROM"),
         ("SELECT * FROM packets [RANGE 9] p JOIN packets [NOW] q ON p.src = q.src", "instead of the star"),
+        ("SELECT src AS at FROM packets [RANGE 9]", "Give it another name with AS, such as AS my_at."),
+        ("SELECT * FROM (SELECT src AS at FROM packets [RANGE 9])", "instead of the star"),
         ("SELECT src FROM packets [RANGE 9] WHERE bytes > 'abc'", "CAST what stands beside it"),
         ("SELECT year('abc') AS y FROM packets [RANGE 9]", "such as TIMESTAMP '2024-01-31 12:00:00'."),
     ],

@@ -61,11 +61,14 @@ def build(query: exp.Expr, names: Names, *, text: str, is_view: bool = False) ->
             )
         seen.add(field.name.lower())
         if field.name.lower() in ("at", "change") and not is_view:
+            item = _naming(query, field.name)
             raise context.error(
                 "SASH-BIND-019",
                 f"A column of the answer is called '{field.name}', and so is one that changes have besides.",
-                f"Give it another name: SELECT {field.name} AS ...",
-                _naming(query, field.name),
+                f"Name the columns instead of the star, this one with AS, such as AS my_{field.name.lower()}."
+                if item.is_star
+                else f"Give it another name with AS, such as AS my_{field.name.lower()}.",
+                item,
             )
     return node
 

@@ -33,7 +33,7 @@ def check_columns(queries: Mapping[str, Planned]) -> None:
                 raise SashError(
                     "SASH-SPARK-072",
                     f"Query '{query}' has a column '{field.name}', and so have changes of several queries.",
-                    remedy=f"Give it another name: SELECT {field.name} AS ...",
+                    remedy=f"Give it another name with AS, such as AS my_{key}.",
                 )
             other = known.setdefault(key, (field.name, query, field.type))
             if other[0] != field.name:
