@@ -78,6 +78,10 @@ JSON = {
     "a single quoted object in text": r"""{'ts':'2024-07-01T12:00:00Z', 'text': {'a':'b', "c":'\''}}""",
     "an array in single quotes": "[{'ts':'2024-07-01T12:00:00Z'},{'ts':'2024-07-02T12:00:00Z', 'whole': 2}]",
     "a tab in single quotes": "{'ts':'2024-07-01T12:00:00Z','text':'a\tb'}",
+    "carriage returns": '{"ts": "2024-07-01T12:00:00Z"}\r{"ts": "2024-07-02T12:00:00Z", "whole": 2}\r',
+    "line ends of each kind": '{"ts": "2024-07-01T12:00:00Z"}\r\n{"ts": "2024-07-02T12:00:00Z"}\r\r\n\n'
+    '{"ts": "2024-07-03T12:00:00Z"}\n\r{"ts": "2024-07-04T12:00:00Z"}',
+    "a carriage return in an object": '{"ts": "2024-07-01T12:00:00Z"\r, "whole": 1}',
     "no quotes": "{ts:'2024-07-01T12:00:00Z'}",
     "true in text": '{"ts": "2024-07-01T12:00:00Z", "text": true}',
     "whole for real": '{"ts": "2024-07-01T12:00:00Z", "real": 3, "exact": 3}',
@@ -155,7 +159,7 @@ def test_each_line_and_all_together(
     spark: Any, format: str, lines: dict[str, str], mode: str, tmp_path: Path
 ) -> None:
     for name, line in {**lines, "all": "\n".join(lines.values())}.items():
-        (tmp_path / name.replace(" ", "_")).write_text(f"{line}\n", encoding="utf-8")
+        (tmp_path / name.replace(" ", "_")).write_bytes(f"{line}\n".encode())
     theirs = by_spark(spark, tmp_path, format, mode)
     assert len(theirs) == len(lines) + 1
     assert {name: by_sash(tmp_path / name, format, mode) for name in theirs} == theirs

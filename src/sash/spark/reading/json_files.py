@@ -44,11 +44,18 @@ def read(data: bytes, fields: Sequence[Field], options: ReadOptions) -> Content:
                 f"cannot hold column '{one.name}': the keys of a MAP are texts in JSON.",
                 "Give the MAP keys of type STRING, or write the stream as Parquet.",
             )
-    data = as_utf8(data, options.encoding)
+    data = _with_line_feeds(as_utf8(data, options.encoding))
     if not data.strip():
         return Content(pa.schema([pa.field(one.name, one.type) for one in fields]).empty_table())
     columns, marked = _columns(data, fields, options)
     return settled(pa.Table.from_arrays(columns, names=[one.name for one in fields]), marked, options.mode)
+
+
+def _with_line_feeds(data: bytes) -> bytes:
+    """A carriage return ends a line too, also by itself; Arrow takes it for a space."""
+    if data.count(b"\r") == data.count(b"\r\n"):
+        return data
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def _columns(data: bytes, fields: Sequence[Field], options: ReadOptions) -> tuple[list[pa.Array], Mask]:

@@ -156,7 +156,7 @@ class Reading:
         lines = 0
         with self._open_text(file) as source:
             while data := source.read(_AT_ONCE):
-                lines += data.count(b"\n")
+                lines += data.count(b"\n") or data.count(b"\r")
         return lines
 
     def _check_size(self, file: FoundFile) -> None:
