@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import zlib
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -9,6 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pytest
 
+from sash.errors import SashError
 from sash.language.expressions import Field
 from sash.language.statements import StreamDefinition
 from sash.spark.reading.listing import FoundFile
@@ -172,3 +176,38 @@ def test_nested_values_of_json(spark: Any, mode: str, tmp_path: Path) -> None:
     theirs = by_spark(spark, tmp_path, "json", mode, NESTED_STREAM, NESTED_SCHEMA)
     assert len(theirs) == len(NESTED) + 1
     assert {name: by_sash(tmp_path / name, "json", mode, NESTED_STREAM) for name in theirs} == theirs
+
+
+def test_compressed_files(spark: Any, tmp_path: Path) -> None:
+    """Each kind that Spark knows by the ending of a file's name; what it writes itself as well."""
+    text = f"{GOOD}\n".encode() * 10_000
+    packed = {
+        "a.csv.gz": gzip.compress(text),
+        "a.csv.GZIP": gzip.compress(text),
+        "a.csv.bz2": bz2.compress(text),
+        "a.csv.zst": pa.compress(text, codec="zstd", asbytes=True),
+        "a.csv.deflate": zlib.compress(text),
+        "two.csv.deflate": zlib.compress(text) + zlib.compress(text),
+        "empty.csv.snappy": b"",
+        "other.csv.br": text,
+    }
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    for name, data in packed.items():
+        (folder / name).write_bytes(data)
+    for kind in ("snappy", "deflate", "bzip2"):
+        frame = spark.read.text(str(folder / "a.csv.gz")).coalesce(1)
+        frame.write.mode("overwrite").option("compression", kind).text(str(tmp_path / "written"))
+        (path,) = (tmp_path / "written").glob("part-*")
+        path.rename(folder / f"{kind}{path.suffix}")
+    theirs = by_spark(spark, folder, "csv", "PERMISSIVE")
+    assert len(theirs["snappy.snappy"]) == 10_000
+    assert {name: by_sash(folder / name, "csv", "PERMISSIVE") for name in theirs} == theirs
+
+
+@pytest.mark.parametrize("name", ["a.csv.deflate", "a.csv.snappy", "a.csv.lz4"])
+def test_compressed_files_that_are_damaged(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"\0\0\0\x20\0\0\0\x09" + f"{GOOD}\n".encode())
+    with pytest.raises(SashError, match="cannot be read as csv"):
+        by_sash(path, "csv", "PERMISSIVE")

@@ -21,6 +21,7 @@ from sash.spark.reading import csv_files, json_files, parquet_files
 from sash.spark.reading.content import Content, Unfit, timely
 from sash.spark.reading.listing import FoundFile, file_system
 from sash.spark.reading.read_options import ReadOptions, read_options
+from sash.spark.reading.unpacking import open_text
 
 _AT_ONCE = 4 << 20
 
@@ -148,9 +149,8 @@ class Reading:
         return source
 
     def _open_text(self, file: FoundFile) -> pa.NativeFile:
-        """The text of a file, unpacked if its name says that it is compressed."""
         where, _ = file_system(self.options.path)
-        return where.open_input_stream(file.path, compression="detect")
+        return open_text(where, file.path)
 
     def _lines(self, file: FoundFile) -> int:
         lines = 0
