@@ -202,7 +202,9 @@ class TestCsv:
     def test_separators_quotes_and_escapes(self, tmp_path: Path) -> None:
         text = "1;'a;\\'b\\'';5\n2;C:\\dir;6\n3;'it''s';7\n"
         read = csv(tmp_path, text, sep=";", quote="'")
-        assert read.table.column("src").to_pylist() == ["a;'b'", "C:\\dir", "it's"]
+        assert read.table.column("src").to_pylist() == ["a;'b'", "C:\\dir", "'it''s'"]
+        read = csv(tmp_path, "3;'it''s';7\n", sep=";", quote="'", escape="'")
+        assert read.table.column("src").to_pylist() == ["it's"]
         assert csv(tmp_path, '1\t"a"\t5\n', delimiter="\\t", quote="").table["src"].to_pylist() == ['"a"']
 
     def test_nulls(self, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -34,6 +35,7 @@ STREAM = StreamDefinition(
     0,
 )
 SCHEMA = "ts TIMESTAMP, text STRING, whole INT, real DOUBLE, exact DECIMAL(6, 2), day DATE, yes BOOLEAN"
+NO_OPTIONS: Mapping[str, str] = {}
 GOOD = "2024-07-01T12:00:00Z,a,1,1.5,2.25,2024-07-01,true"
 
 CSV = {
@@ -61,6 +63,25 @@ CSV = {
     "signs and dots": "2024-07-01T12:00:00Z,a,+5,.5,+1,2024-1-2,1",
     "too exact": "2024-07-01T12:00:00.123456789,a,5.0,1e3,1.555,2024-01-02T10:00:00,true",
     "no day": "soon,a,1,1.0,1,2024-01-01,true",
+    "doubled quotes": '2024-07-01T12:00:00Z,"a""b",1,1.0,1,2024-01-01,true',
+    "a cell that goes on": '2024-07-01T12:00:00Z,"a"b,1,1.0,1,2024-01-01,true',
+    "a cell that goes on with a quote": '2024-07-01T12:00:00Z,"a"b"c,1,1.0,1,2024-01-01,true',
+    "quotes within quotes": '2024-07-01T12:00:00Z,"a"b"c",1,1.0,1,2024-01-01,true',
+    "a space after quotes": '2024-07-01T12:00:00Z,"a" ,1,1.0,1,2024-01-01,true',
+    "a word after quotes": '2024-07-01T12:00:00Z,"a" b ,1,1.0,1,2024-01-01,true',
+    "a separator before a cell goes on": '2024-07-01T12:00:00Z,"a,b"c,1,1.0,1,2024-01-01,true',
+    "a separator after doubled quotes": '2024-07-01T12:00:00Z,"a""b,c",1,1.0,1,2024-01-01,true',
+    "a separator before a stray quote": '2024-07-01T12:00:00Z,"a,"b,c",1,1.0,1,2024-01-01,true',
+    "three quotes": '2024-07-01T12:00:00Z,"""a""",1,1.0,1,2024-01-01,true',
+    "three quotes at first": '2024-07-01T12:00:00Z,"""a",1,1.0,1,2024-01-01,true',
+    "three quotes at last": '2024-07-01T12:00:00Z,"a""",1,1.0,1,2024-01-01,true',
+    "only quotes": '2024-07-01T12:00:00Z,"""",1,1.0,1,2024-01-01,true',
+    "an escape before a cell goes on": '2024-07-01T12:00:00Z,"a\\"b"c,1,1.0,1,2024-01-01,true',
+    "an escape after doubled quotes": '2024-07-01T12:00:00Z,"a""b\\"c",1,1.0,1,2024-01-01,true',
+    "quotes that do not begin a cell": '2024-07-01T12:00:00Z,a"b",1,1.0,1,2024-01-01,true',
+    "a separator in quotes": '2024-07-01T12:00:00Z,",",1,1.0,1,2024-01-01,true',
+    "quotes that are not closed": '2024-07-01T12:00:00Z,"a""b,1,1.0,1,2024-01-01,true',
+    "empty quotes twice": '2024-07-01T12:00:00Z,"" "",1,1.0,1,2024-01-01,true',
     "unicode": "2024-07-01T12:00:00Z,grüß €,1,1.0,1,2024-01-01,true",
 }
 JSON = {
@@ -137,17 +158,29 @@ NESTED = {
 }
 
 
-def by_sash(path: Path, format: str, mode: str, stream: StreamDefinition = STREAM) -> list[str]:
+def by_sash(
+    path: Path,
+    format: str,
+    mode: str,
+    stream: StreamDefinition = STREAM,
+    options: Mapping[str, str] = NO_OPTIONS,
+) -> list[str]:
     file = FoundFile(str(path), path.stat().st_size, 0)
-    read = Reading.of(stream, format, {"path": str(path), "mode": mode}).read(file)
+    read = Reading.of(stream, format, {"path": str(path), "mode": mode, **options}).read(file)
     return [str(row) for row in read.table.to_pylist()]
 
 
 def by_spark(
-    spark: Any, folder: Path, format: str, mode: str, stream: StreamDefinition = STREAM, schema: str = SCHEMA
+    spark: Any,
+    folder: Path,
+    format: str,
+    mode: str,
+    stream: StreamDefinition = STREAM,
+    schema: str = SCHEMA,
+    options: Mapping[str, str] = NO_OPTIONS,
 ) -> dict[str, list[str]]:
     """The rows of all files in a folder, by file."""
-    frame = spark.read.schema(schema).option("mode", mode).format(format).load(str(folder))
+    frame = spark.read.schema(schema).options(mode=mode, **options).format(format).load(str(folder))
     rows = frame.where("ts IS NOT NULL").select("*", "_metadata.file_name").toArrow()
     files = rows.column("file_name").to_pylist()
     types = pa.schema([pa.field(one.name, one.type) for one in stream.fields])
@@ -167,6 +200,27 @@ def test_each_line_and_all_together(
     theirs = by_spark(spark, tmp_path, format, mode)
     assert len(theirs) == len(lines) + 1
     assert {name: by_sash(tmp_path / name, format, mode) for name in theirs} == theirs
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_in_quotes(spark: Any, end: str, tmp_path: Path) -> None:
+    rest = f"1,1.5,2.25,2024-07-01,true{end}"
+    line = f'2024-07-01T12:00:00Z,"a{end}b{end}{end}",{rest}'
+    (tmp_path / "a").write_bytes((line + line).encode())
+    options = {"multiLine": "true"}
+    theirs = by_spark(spark, tmp_path, "csv", "PERMISSIVE", options=options)
+    assert len(theirs["a"]) == 2
+    assert {"a": by_sash(tmp_path / "a", "csv", "PERMISSIVE", options=options)} == theirs
+
+
+@pytest.mark.parametrize("options", [{"escape": '"'}, {"multiLine": "true"}])
+def test_quotes_with_other_options(spark: Any, options: dict[str, str], tmp_path: Path) -> None:
+    for name, line in {
+        name: line for name, line in CSV.items() if '"' in line and "twice" not in name
+    }.items():
+        (tmp_path / name.replace(" ", "_")).write_text(f"{line}\n", encoding="utf-8")
+    theirs = by_spark(spark, tmp_path, "csv", "PERMISSIVE", options=options)
+    assert {name: by_sash(tmp_path / name, "csv", "PERMISSIVE", options=options) for name in theirs} == theirs
 
 
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])

@@ -31,6 +31,7 @@ from sash.spark.reading.text_cells import as_utf8, halves, read_cells
 
 _BLOCK = 16 << 20
 _HEADER = 1 << 20
+_ANY_LINE_END = re.compile(b"\r\n|\n|\r")
 _LINE_END = re.compile("\r\n|\n|\r")
 
 
@@ -71,7 +72,10 @@ def read(data: bytes, fields: Sequence[Field], all_fields: Sequence[Field], opti
                 f"cannot hold column '{one.name}': CSV has no {sql_name(one.type)}.",
                 "Write the stream as Parquet or JSON lines.",
             )
-    data = _unescaped(as_utf8(data, options.encoding), options).lstrip(b"\r\n")
+    data = as_utf8(data, options.encoding)
+    if options.multi_line:
+        data = _with_line_feeds(data)
+    data = _requoted(data, options).lstrip(b"\r\n")
     if options.header:
         header, data = _split_header(data, options)
         layout = _Layout(len(header), named(fields, header) if header else [])
@@ -92,28 +96,62 @@ def read(data: bytes, fields: Sequence[Field], all_fields: Sequence[Field], opti
     return settled(table, marked, options.mode)
 
 
-def _unescaped(data: bytes, options: ReadOptions) -> bytes:
-    """Escaped quotes in quoted cells as doubled ones, which both readers know, and escaped escapes as one.
+def _with_line_feeds(data: bytes) -> bytes:
+    """Line ends as line feeds, if the first one is another: within quotes they are as well to Spark."""
+    first = _ANY_LINE_END.search(data)
+    return data if first is None or first[0] == b"\n" else data.replace(first[0], b"\n")
 
-    Before any other sign, and outside of quotes, the escape is plain text.
+
+def _requoted(data: bytes, options: ReadOptions) -> bytes:
+    """Quoted cells as both readers know them: quotes within are doubled, nothing follows the last.
+
+    An escaped quote or escape loses its escape; before any other sign, and outside of quotes, the escape
+    is plain text. A cell that goes on after its closing quote is kept as it stands, quotes included.
     """
-    if not options.quote or not options.escape or options.escape == options.quote:
-        return data
     quote, escape = options.quote.encode(), options.escape.encode()
-    if quote not in data or escape not in data:
+    if not quote or not escape or quote not in data:
         return data
-    q, e, separator = re.escape(quote), re.escape(escape), re.escape(options.separator.encode())
-    ends, anything = (b"", rb"(?s:.)") if options.multi_line else (rb"\r\n", rb"[^\r\n]")
-    body = rb"(?:[^%b%b%b]++|%b%b|%b%b)*+" % (q, e, ends, e, anything, q, q)
-    cell = re.compile(rb"(?:^|[\r\n]|%b)%b(%b)%b" % (separator, q, body, q))
-    escaped = re.compile(rb"%b([%b%b])" % (e, e, q))
+    if (escape == quote or escape not in data) and not _has_stray_quotes(data, options):
+        return data
+    cell, escaped = (
+        _cell(options),
+        re.compile(rb"%b([%b%b])" % tuple(map(re.escape, (escape, escape, quote)))),
+    )
 
     def mended(match: re.Match[bytes]) -> bytes:
-        whole, start = match[0], match.start(1) - match.start()
-        inside = escaped.sub(lambda pair: escape if pair[1] == escape else quote + quote, match[1])
-        return whole[:start] + inside + whole[-len(quote) :]
+        before, inside, closing, rest = match.groups()
+        text = escaped.sub(rb"\1", inside) + closing[len(quote) :]
+        if rest is not None:
+            text = quote + text + quote + rest
+        return bytes(before + quote + text.replace(quote, quote + quote) + quote)
 
     return cell.sub(mended, data)
+
+
+def _cell(options: ReadOptions) -> re.Pattern[bytes]:
+    """A quoted cell: what is before it, inside, the quotes that close it, and what follows if it goes on."""
+    signs = (options.quote, options.escape, options.separator)
+    quote, escape, separator = (re.escape(sign.encode()) for sign in signs)
+    ends, anything = (b"", rb"(?s:.)") if options.multi_line else (rb"\r\n", rb"[^\r\n]")
+    pair, closing = (escape + anything, quote + b"++") if escape != quote else (quote + quote, quote)
+    before = rb"(^|[\r\n]|%b)%b" % (separator, quote)
+    inside = rb"((?:[^%b%b%b]++|%b)*+)(%b)" % (quote, escape, ends, pair, closing)
+    ended = rb"(?:(?!%b)[\x00-\x09\x0b\x0c\x0e-\x20])*+(?=%b|[\r\n]|\Z)" % (separator, separator)
+    goes_on = rb"([^%b\r\n]*+)" % separator
+    return re.compile(before + inside + b"(?:" + ended + b"|" + goes_on + b")")
+
+
+def _has_stray_quotes(data: bytes, options: ReadOptions) -> bool:
+    """Whether quotes are elsewhere than around whole cells, doubled ones aside if they stand for one."""
+    if options.escape == options.quote:
+        data = data.replace(options.quote.encode() * 2, b"")
+    signs = np.frombuffer(b"\n" + data + b"\n", np.uint8)
+    places = np.flatnonzero(signs == ord(options.quote))
+    for beside in (signs[places[::2] - 1], signs[places[1::2] + 1]):
+        border = (beside == ord(options.separator)) | (beside == ord("\n")) | (beside == ord("\r"))
+        if not border.all():
+            return True
+    return False
 
 
 def _split_header(data: bytes, options: ReadOptions) -> tuple[list[str], bytes]:
