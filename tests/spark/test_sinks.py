@@ -348,6 +348,8 @@ def test_sinks_of_sparks_own(bench: Bench, capfd: pytest.CaptureFixture[str]) ->
     bench.run(part("memory"), name="kept", checkpoint="m")
     assert changes(bench.spark.table("kept").collect()) == ALL
     refused("SASH-SPARK-066", lambda: bench.run(part("memory"), name="kept", checkpoint="m"))
+    for name in ("my run-1", "a.b", "7"):
+        refused("SASH-SPARK-090", lambda name=name: bench.run(part("memory"), name=name, checkpoint="v"))  # type: ignore[misc]
     bench.run(part("noop"), checkpoint="n")
     bench.run(part("parquet", bench.folder / "out"), checkpoint="p")
     assert changes(bench.spark.read.parquet(str(bench.folder / "out")).collect()) == ALL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["ConsoleSink", "MemorySink", "NoopSink"]
 
+import re
 import shutil
 import tempfile
 import weakref
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _ROWS = 20
+_VIEW = re.compile(r"\w*[^\W\d]\w*|`[^`]+`")
 
 
 class MemorySink(SparkSink):
@@ -36,15 +38,12 @@ class MemorySink(SparkSink):
         return writer.format("memory")
 
     def check_place(self, run: Run) -> None:
-        if not run.is_new:
-            raise SashError(
-                "SASH-SPARK-066",
-                "The memory sink cannot go on from a checkpoint: what it had went with its process.",
-                remedy="Start without a checkpoint, or choose a sink that lasts, such as 'parquet'.",
-            )
+        _check_new(run)
+        _check_view(run.name)
 
     def open(self, part: Part, run: Run) -> None:
-        self.check_place(run)
+        _check_new(run)
+        _check_view(part.name)
         self._folder = tempfile.mkdtemp(prefix="sash-memory-")
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._view = (run, part.name)
@@ -55,6 +54,25 @@ class MemorySink(SparkSink):
         batch.write.mode("overwrite").parquet(f"{self._folder}/{number}")
         folders = [str(each) for each in sorted(Path(self._folder).iterdir(), key=lambda f: int(f.name))]
         run.spark.read.schema(batch.schema).parquet(*folders).createOrReplaceTempView(name)
+
+
+def _check_new(run: Run) -> None:
+    if not run.is_new:
+        raise SashError(
+            "SASH-SPARK-066",
+            "The memory sink cannot go on from a checkpoint: what it had went with its process.",
+            remedy="Start without a checkpoint, or choose a sink that lasts, such as 'parquet'.",
+        )
+
+
+def _check_view(name: str) -> None:
+    """Raise if Spark could make no view of that name: else the first batch fails."""
+    if not _VIEW.fullmatch(name):
+        raise SashError(
+            "SASH-SPARK-090",
+            f"The memory sink cannot make a view called '{name}'.",
+            remedy="Give the run, or the sink of CREATE SINK, a name of letters, digits and underscores.",
+        )
 
 
 class ConsoleSink(SparkSink):
