@@ -199,6 +199,12 @@ class TestCsv:
         assert len(csv(tmp_path, "ts,src,bytes\n", header="true").table) == 0
         assert csv(tmp_path, "\n\n").table.schema == reading(tmp_path / "a", "csv").schema
 
+    def test_lines_of_spaces_are_no_rows(self, tmp_path: Path) -> None:
+        read = csv(tmp_path, " \n\t\nts,src,bytes\n1,a,5\n   \n2,b,6\n\t", header="true", mode="FAILFAST")
+        assert read.table["ts"].to_pylist() == [1, 2] and not read.malformed
+        read = csv(tmp_path, "1\ta\t5\n\t\t\n2\tb\t6\n", sep="\t", mode="FAILFAST")
+        assert read.table["ts"].to_pylist() == [1, 2]
+
     def test_separators_quotes_and_escapes(self, tmp_path: Path) -> None:
         text = "1;'a;\\'b\\'';5\n2;C:\\dir;6\n3;'it''s';7\n"
         read = csv(tmp_path, text, sep=";", quote="'")

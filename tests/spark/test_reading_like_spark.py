@@ -82,6 +82,17 @@ CSV = {
     "a separator in quotes": '2024-07-01T12:00:00Z,",",1,1.0,1,2024-01-01,true',
     "quotes that are not closed": '2024-07-01T12:00:00Z,"a""b,1,1.0,1,2024-01-01,true',
     "empty quotes twice": '2024-07-01T12:00:00Z,"" "",1,1.0,1,2024-01-01,true',
+    "a comma in a decimal": '2024-07-01T12:00:00Z,a,1,1.0,"1,5",2024-01-01,true',
+    "thousands": '2024-07-01T12:00:00Z,a,1,1.0,"-1,000.5",2024-01-01,true',
+    "commas around": '2024-07-01T12:00:00Z,a,1,1.0,"1,,5,",2024-01-01,true',
+    "only a comma": '2024-07-01T12:00:00Z,a,1,1.0,",",2024-01-01,true',
+    "a comma and a power": '2024-07-01T12:00:00Z,a,1,1.0,"1,5e2",2024-01-01,true',
+    "several points": '2024-07-01T12:00:00Z,a,1,1.0,"1.2,3.4",2024-01-01,true',
+    "a T and no clock": "2024-07-01T,a,1,1.0,1,2024-01-01T,true",
+    "a colon and nothing": "2024-07-01T12:,a,1,1.0,1,2024-01-01,true",
+    "a day and a zone": "2024-07-01Z,a,1,1.0,1,2024-01-01,true",
+    "a space and no clock": "2024-07-01 ,a,1,1.0,1,2024-01-01 x,true",
+    "blank lines": f" \n\t\n{GOOD}\n   \n\n{GOOD}\n\t \t\n",
     "unicode": "2024-07-01T12:00:00Z,grüß €,1,1.0,1,2024-01-01,true",
 }
 JSON = {
@@ -107,6 +118,9 @@ JSON = {
     "line ends of each kind": '{"ts": "2024-07-01T12:00:00Z"}\r\n{"ts": "2024-07-02T12:00:00Z"}\r\r\n\n'
     '{"ts": "2024-07-03T12:00:00Z"}\n\r{"ts": "2024-07-04T12:00:00Z"}',
     "a carriage return in an object": '{"ts": "2024-07-01T12:00:00Z"\r, "whole": 1}',
+    "a T and no clock": '{"ts": "2024-07-01T12:00:00Z", "whole": 1}\n{"ts": "2024-07-01T"}',
+    "a comma in a decimal": '{"ts": "2024-07-01T12:00:00Z", "exact": "1,5"}',
+    "blank lines": '  \n{"ts": "2024-07-01T12:00:00Z"}\n \t\n',
     "no quotes": "{ts:'2024-07-01T12:00:00Z'}",
     "true in text": '{"ts": "2024-07-01T12:00:00Z", "text": true}',
     "whole for real": '{"ts": "2024-07-01T12:00:00Z", "real": 3, "exact": 3}',

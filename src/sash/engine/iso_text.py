@@ -22,7 +22,7 @@ _CLOCK = (
 _ZONE = r" ?(?:Z|UTC|GMT|(?:UTC|GMT)?(?P<zone>[+-])(?P<ahead>[0-9]{1,2})(?::?(?P<minutes>[0-9]{2}))?)?"
 
 DATE = _DAY + r"(?:[ T].*)?)?)?$"
-TIMESTAMP = _DAY + r"(?:[ T](?:" + _CLOCK + _ZONE + r")?)?)?)?$"
+TIMESTAMP = _DAY + r"(?:[ T]" + _CLOCK + _ZONE + r")?)?)?$"
 
 _MINUTE = 60_000_000
 _LONGEST = 106_751_991

@@ -33,6 +33,9 @@ _BLOCK = 16 << 20
 _HEADER = 1 << 20
 _ANY_LINE_END = re.compile(b"\r\n|\n|\r")
 _LINE_END = re.compile("\r\n|\n|\r")
+_BLANKS = bytes(range(33))
+_BLANK_ENDS = (b" \n", b"\t\n", b" \r", b"\t\r")
+_BLANK_LINE = re.compile(rb"(?<=[\r\n])[\x00-\x09\x0b\x0c\x0e-\x20]++(?=[\r\n]|\Z)")
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class _Layout:
 def inspect(source: pa.NativeFile, fields: Sequence[Field], options: ReadOptions) -> None:
     """Check the header of a file that has one."""
     first = as_utf8(source.read(_HEADER), options.encoding)
-    header, _ = _split_header(first.lstrip(b"\r\n"), options)
+    header, _ = _split_header(_without_blank_lines(first, options, len(fields)), options)
     if header:
         named(fields, header)
 
@@ -75,7 +78,7 @@ def read(data: bytes, fields: Sequence[Field], all_fields: Sequence[Field], opti
     data = as_utf8(data, options.encoding)
     if options.multi_line:
         data = _with_line_feeds(data)
-    data = _requoted(data, options).lstrip(b"\r\n")
+    data = _without_blank_lines(_requoted(data, options), options, len(all_fields))
     if options.header:
         header, data = _split_header(data, options)
         layout = _Layout(len(header), named(fields, header) if header else [])
@@ -100,6 +103,20 @@ def _with_line_feeds(data: bytes) -> bytes:
     """Line ends as line feeds, if the first one is another: within quotes they are as well to Spark."""
     first = _ANY_LINE_END.search(data)
     return data if first is None or first[0] == b"\n" else data.replace(first[0], b"\n")
+
+
+def _without_blank_lines(data: bytes, options: ReadOptions, width: int) -> bytes:
+    """Without blank lines at the start, and without those that Arrow would take for rows.
+
+    To Spark, lines of spaces are no rows. Where a row has several cells, Arrow refuses them.
+    """
+    if options.multi_line:
+        return data.lstrip(b"\r\n")
+    start = len(data) - len(data.lstrip(_BLANKS))
+    data = data[max(data.rfind(b"\n", 0, start), data.rfind(b"\r", 0, start)) + 1 :]
+    if (width == 1 or options.separator <= " ") and any(end in data for end in _BLANK_ENDS):
+        return _BLANK_LINE.sub(b"", data)
+    return data
 
 
 def _requoted(data: bytes, options: ReadOptions) -> bytes:
@@ -219,7 +236,9 @@ def _by_python(data: bytes, layout: _Layout, options: ReadOptions) -> _Cells:
 
 
 def _lines(text: str, options: ReadOptions) -> Iterable[str]:
-    return io.StringIO(text, newline="") if options.multi_line else _LINE_END.split(text)
+    if options.multi_line:
+        return io.StringIO(text, newline="")
+    return (line for line in _LINE_END.split(text) if line.strip(_BLANKS.decode()))
 
 
 def _rows(lines: Iterable[str], options: ReadOptions) -> Iterator[list[str]]:

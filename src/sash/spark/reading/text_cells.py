@@ -91,7 +91,10 @@ def _strictly(text: pa.Array, target: pa.DataType) -> pa.Array:
     """Without what a cast would take but Spark's readers do not."""
     if types.is_boolean(target):
         good = pc.match_substring_regex(text, "(?i)^(true|false)$")
-    elif types.is_integer(target) or types.is_decimal(target):
+    elif types.is_decimal(target):  # commas are there for the eye only
+        text = pc.replace_substring(text, ",", "")
+        good = pc.invert(pc.match_substring_regex(text, r"\s"))
+    elif types.is_integer(target):
         good = pc.invert(pc.match_substring_regex(text, r"\s"))
     elif types.is_floating(target):
         words = r"^\s*([+-]?Infinity|[+-]?Inf|NaN)\s*$"
