@@ -216,6 +216,29 @@ def test_each_line_and_all_together(
     assert {name: by_sash(tmp_path / name, format, mode) for name in theirs} == theirs
 
 
+BAD_BYTES = {
+    "at the end of a text": b'"text": "caf\xe9", "whole": 1}\n{"ts": "2024-07-01T12:00:00Z", "whole": 2}',
+    "in a text": b'"text": "caf\xe9 au lait", "whole": 1}',
+    "more than one": b'"text": "\xff\xfe", "whole": 1}',
+    "a cut character": b'"text": "\xf0\x9f\x98", "whole": 1}',
+    "for a number": b'"whole": "\xe9", "real": 2.5}',
+    "for a day": b'"day": "\xe9", "real": 2.5}',
+    "in another field": b'"other": "caf\xe9", "whole": 1}',
+    "in a name": b'"\xff": 5, "whole": 1}',
+    "after the object": b'"text": "\xc3\xa9", "whole": 1} \xff',
+    "before another line": b'"text": "\xe9a"}\n{"ts": "2024-07-01T12:00:00Z", "text": "\xc3\xa9"}',
+}
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_bytes_that_are_no_text_in_json(spark: Any, mode: str, tmp_path: Path) -> None:
+    for name, line in BAD_BYTES.items():
+        (tmp_path / name.replace(" ", "_")).write_bytes(b'{"ts": "2024-07-01T12:00:00Z", ' + line + b"\n")
+    theirs = by_spark(spark, tmp_path, "json", mode)
+    assert len(theirs) == len(BAD_BYTES)
+    assert {name: by_sash(tmp_path / name, "json", mode) for name in theirs} == theirs
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends_in_quotes(spark: Any, end: str, tmp_path: Path) -> None:
     rest = f"1,1.5,2.25,2024-07-01,true{end}"

@@ -10,7 +10,8 @@ __all__ = ["read"]
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,11 +25,20 @@ from sash.language.expressions import Field
 from sash.spark.reading.content import Content, Unfit, settled
 from sash.spark.reading.json_text import Array, Number, Object, parsed, parsed_with_source
 from sash.spark.reading.read_options import ReadOptions
-from sash.spark.reading.text_cells import as_utf8, halves, read_cells
+from sash.spark.reading.text_cells import as_utf8, halves, is_utf8, read_cells
 
 _BLOCK = 16 << 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPECIAL = {"NaN", "Infinity", "+Infinity", "-Infinity", "INF", "+INF", "-INF"}
+
+
+_BAD_BYTE = re.compile("[\udc80-\udcff]")
+_CUT_CHARACTER = re.compile(
+    "(?:[\udcc2-\udcdf]|[\udce0-\udcef][\udc80-\udcbf]?|[\udcf0-\udcf4][\udc80-\udcbf]{0,2})$"
+)
+"""The first bytes of a character whose last are missing, as Python marks bytes that are no UTF-8."""
+
+_UNREADABLE = object()
 
 
 class _SourceWanted(Exception):
@@ -44,7 +54,11 @@ def read(data: bytes, fields: Sequence[Field], options: ReadOptions) -> Content:
                 f"cannot hold column '{one.name}': the keys of a MAP are texts in JSON.",
                 "Give the MAP keys of type STRING, or write the stream as Parquet.",
             )
-    data = _with_line_feeds(as_utf8(data, options.encoding))
+    if options.encoding == "utf-8":  # what is no text is told of by line
+        data = data.removeprefix(b"\xef\xbb\xbf")
+    else:
+        data = as_utf8(data, options.encoding)
+    data = _with_line_feeds(data)
     if not data.strip():
         return Content(pa.schema([pa.field(one.name, one.type) for one in fields]).empty_table())
     columns, marked = _columns(data, fields, options)
@@ -59,7 +73,7 @@ def _with_line_feeds(data: bytes) -> bytes:
 
 
 def _columns(data: bytes, fields: Sequence[Field], options: ReadOptions) -> tuple[list[pa.Array], Mask]:
-    table = _by_arrow(data, fields)
+    table = _by_arrow(data, fields) if is_utf8(data) else None
     if table is not None:
         return _from_table(table, fields, options)
     if (two := halves(data)) is None:
@@ -140,7 +154,8 @@ def _by_parser(
     parser: Callable[[str], Any], data: bytes, fields: Sequence[Field], options: ReadOptions
 ) -> tuple[list[pa.Array], Mask]:
     lines = [line for line in data.split(b"\n") if line.strip()]
-    objects = [one for line in lines for one in _objects(line, parser)]
+    names = {one.name for one in fields}
+    objects = [one for line in lines for one in _objects(line, names, parser)]
     columns, marked = [], np.fromiter((one is None for one in objects), bool, len(objects))
     for one in fields:
         given = [None if row is None else row.get(one.name) for row in objects]
@@ -150,15 +165,42 @@ def _by_parser(
     return columns, marked
 
 
-def _objects(line: bytes, parser: Callable[[str], Any]) -> list[dict[str, Any] | None]:
+def _objects(
+    line: bytes, names: Collection[str], parser: Callable[[str], Any]
+) -> list[dict[str, Any] | None]:
     """What a line begins with: an object, the objects of an array, or None for what is neither."""
     try:
-        found = parser(line.decode().strip())
+        found = parser(line.decode().strip()) if is_utf8(line) else _readable(line, names)
     except (ValueError, RecursionError):
         return [None]
     if isinstance(found, list) and all(isinstance(each, dict) for each in found):
         return [*found]
     return [found if isinstance(found, dict) else None]
+
+
+def _readable(line: bytes, names: Collection[str]) -> Any:
+    """A line with bytes that are no UTF-8; ValueError if it is none to Spark.
+
+    Spark's parser goes on after a value that ends within a character, and gives up at any other such byte.
+    """
+    found = parsed_with_source(line.decode("utf-8", errors="surrogateescape").strip())
+    for one in found if isinstance(found, list) else [found]:
+        for name in one if isinstance(one, dict) else ():
+            known = _without_bad_bytes(one[name])
+            if _BAD_BYTE.search(name) or (known is not one[name] and name not in names):
+                raise ValueError(name)
+            one[name] = known
+    return found
+
+
+def _without_bad_bytes(value: Any) -> Any:
+    """A value, or what stands for one that cannot be read."""
+    text = value.source if isinstance(value, Object | Array) else value
+    if not isinstance(text, str) or not _BAD_BYTE.search(text):
+        return value
+    if isinstance(value, str) and not _BAD_BYTE.search(_CUT_CHARACTER.sub("", text)):
+        return _UNREADABLE
+    raise ValueError("bytes that are no text")
 
 
 def _cells(values: Sequence[Any], type_: pa.DataType, options: ReadOptions) -> tuple[pa.Array, Mask]:
@@ -238,6 +280,8 @@ def _gathered(
 def _text(value: Any, type_: pa.DataType) -> str | None:
     """The text from which a value of the type is read; None if JSON has another kind of value there."""
     number = isinstance(value, Number)
+    if value is _UNREADABLE:
+        return None
     if types.is_string(type_):
         return _as_text(value).encode("utf-8", errors="replace").decode("utf-8")
     if types.is_boolean(type_):

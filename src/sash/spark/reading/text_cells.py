@@ -6,7 +6,7 @@ Spark casts text, less what Spark's readers are stricter in. Both say the same o
 
 from __future__ import annotations
 
-__all__ = ["as_utf8", "halves", "read_cells"]
+__all__ = ["as_utf8", "halves", "is_utf8", "read_cells"]
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +46,7 @@ def as_utf8(data: bytes, encoding: str) -> bytes:
     """Text as UTF-8; bytes that are no text become the sign that stands for such."""
     if encoding == "utf-8" and data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
-    if encoding == "utf-8" and _is_utf8(data):
+    if encoding == "utf-8" and is_utf8(data):
         return data
     return data.decode(encoding, errors="replace").removeprefix("\ufeff").encode("utf-8", errors="replace")
 
@@ -63,7 +63,8 @@ def halves(data: bytes) -> tuple[bytes, bytes] | None:
     return None if len(data) < _SMALL or end in (0, len(data)) else (data[:end], data[end:])
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are text."""
     if data.isascii():
         return True
     try:
