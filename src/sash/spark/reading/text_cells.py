@@ -16,6 +16,7 @@ from pyarrow import types
 from sash.engine.text_casts import from_text
 from sash.engine.values import Faults, Mask
 from sash.spark.reading.read_options import ReadOptions
+from sash.spark.reading.regions import regional_times
 from sash.spark.reading.timestamp_formats import to_iso
 
 _SMALL = 8192
@@ -36,6 +37,8 @@ def read_cells(text: pa.Array, target: pa.DataType, options: ReadOptions) -> tup
     values = None if pattern is not None or types.is_boolean(target) else _by_arrow(plain, target)
     if values is None:
         values = from_text(_strictly(plain, target), target, Faults())
+        if types.is_timestamp(target) and pc.any(pc.match_substring(plain, "/")).as_py():
+            values = pc.coalesce(values, regional_times(plain))
     if values.null_count == text.null_count:
         return values, np.zeros(len(text), bool)
     bad = pc.and_(text.is_valid(), values.is_null())
