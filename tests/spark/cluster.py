@@ -6,8 +6,10 @@ __all__ = ["Cluster"]
 
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +27,8 @@ class Cluster:
     def __init__(self, folder: Path, workers: int = 2) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        # What processes that are killed leave behind; a short path, as sockets are there too.
+        self._temporary = tempfile.mkdtemp(prefix="sash-cluster-")
         self._count = workers
         self._started = 0
         self.url = ""
@@ -41,6 +45,7 @@ class Cluster:
     ) -> None:
         for process in [*self.workers, self._master]:
             kill_family(process, signal.SIGKILL)
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
     def kill_worker(self, number: int) -> None:
         """Kill a worker with its executors, and start another in its place."""
@@ -61,6 +66,8 @@ class Cluster:
         home = Path(pyspark.__file__).parent
         environment = {**os.environ, **_texts(find_java().environment()), "SPARK_HOME": str(home)}
         environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+        environment["SPARK_LOCAL_DIRS"] = self._temporary
+        environment["JAVA_TOOL_OPTIONS"] = f"-Djava.io.tmpdir={self._temporary}"
         place = ["--host", "127.0.0.1", "--webui-port", "0"]
         command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *place, *arguments]
         with open(self._folder / f"{name}.log", "wb") as log:
