@@ -79,9 +79,7 @@ class Side:
         return self.warm_up + self.measured
 
 
-def sash_side(
-    name: str, query: str, warm_up: int, measured: int, *, runs: int = 1, **settings: Any
-) -> Side:
+def sash_side(name: str, query: str, warm_up: int, measured: int, *, runs: int = 1, **settings: Any) -> Side:
     """Sash with a query over the streams of the files."""
 
     def start(spark: SparkSession, files: Files, checkpoint: Path) -> Query:

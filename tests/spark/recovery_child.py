@@ -1,4 +1,4 @@
-"""A run that may be killed at any moment: four queries over generated files, until the end of what is there.
+"""A run that may be killed at any moment: five queries over generated files, until the end of what is there.
 
 `python recovery_child.py FOLDER MASTER SINKS` goes on from the checkpoint in FOLDER. SINKS is `spark` for
 Spark's own file sink, `sash` for two sinks in one run: changes as Parquet, and a snapshot.
@@ -25,6 +25,8 @@ QUERIES = {
     "summed": "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM l [RANGE 300 SLIDE 10] GROUP BY k",
     "missing": "SELECT k FROM l [RANGE 100] EXCEPT SELECT k FROM r [RANGE 100]",
     "newest": "SELECT k, v FROM r [PARTITION BY k ROWS 3]",
+    "greatest": "SELECT k, SUM(v) AS total FROM r [RANGE 300 SLIDE 10] GROUP BY k "
+    "ORDER BY total DESC LIMIT 10",
 }
 
 SNAPSHOT = "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM l [RANGE 300] GROUP BY k"

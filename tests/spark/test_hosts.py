@@ -22,8 +22,8 @@ import pytest
 import sash
 from sash.errors import SashError
 from sash.spark.buckets import hosts
-from sash.spark.buckets.assembly import _given
-from sash.spark.buckets.bucket_files import BucketFiles
+from sash.spark.buckets.assembly import _passed_on
+from sash.spark.buckets.bucket_files import BucketFiles, files_of
 from sash.spark.buckets.host import _Host, main
 from sash.spark.buckets.keeper import Keeper, Task
 from sash.spark.buckets.messages import Memory, receive, receive_batches, send, send_batches
@@ -157,12 +157,12 @@ def test_a_host_is_at_work_while_files_are_passed_on(tmp_path: Path) -> None:
     path = BucketFiles(tmp_path / "1-0").write_results(0, batches[:1])
     asked, passed_on = Event(), Event()
 
-    def first() -> Iterator[pa.RecordBatch]:
+    def own() -> Iterator[pa.RecordBatch]:
         asked.set()
         assert passed_on.wait(10)
-        return iter(batches[1:2])
+        yield from batches[1:]
 
-    given = _given([str(path)], [first, lambda: iter(batches[2:])])
+    given = _passed_on([str(path)], own())
     assert next(given) == batches[0]
     assert asked.wait(10)
     passed_on.set()
@@ -171,10 +171,11 @@ def test_a_host_is_at_work_while_files_are_passed_on(tmp_path: Path) -> None:
 
 def test_what_a_host_refuses_is_told_behind_what_lies_in_files(tmp_path: Path) -> None:
     def refused() -> Iterator[pa.RecordBatch]:
+        yield from ()
         raise SashError("SASH-SPARK-080", "No room.", remedy="Make room.")
 
     path = BucketFiles(tmp_path / "1-0").write_results(0, [pa.record_batch({"a": [1]})])
-    given = _given([str(path)], [refused])
+    given = _passed_on([str(path)], refused())
     assert next(given).num_rows == 1
     with pytest.raises(SashError):
         next(given)
@@ -189,7 +190,7 @@ def test_a_host_without_memory_to_lend_gives_its_batches_all_the_same(
     monkeypatch.setattr(host, "_answer", lambda *_: given)
     ours, theirs = socket.socketpair()
     Thread(target=host.serve, args=(theirs,), daemon=True).start()
-    monkeypatch.setattr(hosts, "_connection", lambda _: ours)
+    monkeypatch.setattr(hosts, "_connection", lambda *_: ours)
     with ours:
         assert list(hosts.ask(pipeline, TASK, [])) == given
 
@@ -209,7 +210,7 @@ def test_a_host_that_dies_while_it_answers_is_asked_again(
     for _, host in pairs[:2]:
         host.shutdown(socket.SHUT_WR)
     left = [worker for worker, _ in pairs]
-    monkeypatch.setattr(hosts, "_connection", lambda path: left.pop(0))
+    monkeypatch.setattr(hosts, "_connection", lambda *_: left.pop(0))
     assert list(hosts.ask(pipeline, TASK, [])) == many
     for pair in pairs:
         for end in pair:
@@ -228,7 +229,7 @@ def test_a_host_that_dies_again_and_again(pipeline: Pipeline, monkeypatch: pytes
 
 def test_a_bucket_that_fails_is_told_of(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = "Traceback ...\nZeroDivisionError: division by zero"
-    monkeypatch.setattr(hosts, "_connection", lambda path: None)
+    monkeypatch.setattr(hosts, "_connection", lambda *_: None)
     monkeypatch.setattr(hosts, "send", lambda *_: None)
     monkeypatch.setattr(hosts, "receive", lambda _: (("failed", trace), []))
     with pytest.raises(SashError) as told:
@@ -332,10 +333,10 @@ def test_a_host_steps_and_ends_with_its_guardian(pipeline: Pipeline) -> None:
                 time.sleep(0.05)
             rows = pa.table({"ts": [1, 2], "k": [7, 7]})
             pack = Packer(pipeline).pack([("s", rows)], (0, 0), Control(end=True)).column("pack")[0]
-            given = hosts._asked(path, pipeline, TASK, [pack.as_buffer()])
+            given = hosts._asked(hosts._connection(path, TASK.stage), pipeline, TASK, [pack.as_buffer()])
             assert [batch.num_rows for batch in given] == [3]
         finally:
-            hosts._forget(path)
+            hosts._forget(path, TASK.stage)
             guardian.kill()
         assert host.wait(30) == 0
         assert not place.exists()
@@ -438,7 +439,7 @@ def test_state_is_cleaned_up_however_often_a_run_is_started_anew(
         packs = Packer(own).pack([("s", rows)], (0, 0)).column(1)
         keeper = Keeper(own)  # every batch by a process of its own
         keeper.step(replace(TASK, batch=batch), [pack.as_buffer() for pack in packs])
-    folder = keeper.files(TASK.stage, TASK.bucket).folder
+    folder = files_of(own.checkpoint, TASK.stage, TASK.bucket).folder
     there = {int(each.name.partition(".")[0]) for each in folder.iterdir()}
     assert there >= {76, 77, 78, 79}  # what is retained
     assert min(there) > 40

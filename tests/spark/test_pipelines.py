@@ -39,8 +39,9 @@ def played(play: Play, folder: Path, buckets: int, cuts: int, *, forget: bool) -
         for name, query in queries.items():
             kind = query.running.kind
             pipeline = make_pipeline(
-                streams, {name: query.optimized}, kind, str(folder / name), tables=db.tables, buckets=buckets
-            )
+                streams, {name: query.optimized}, kind, str(folder / name), tables=db.tables, buckets=buckets,
+                one_node=forget,
+            )  # fmt: skip
             simulation = Simulation(pipeline)
             read = {spec.definition.name for spec in pipeline.streams}
             parts = {n: cut_rows(table, cuts) for n, table in play.rows.items() if n in read}

@@ -98,7 +98,8 @@ def met(number: int, folder: Path) -> bool:
         buckets = random.choice([1, 2, 3, 5])
         pipeline = make_pipeline(
             streams, {"q": query.optimized}, "integer", str(folder), tables=dict(db.tables), buckets=buckets,
-            retain=random.choice([1, 100]),
+            retain=random.choice([1, 100]), partitions=random.choice([1, 2, 3]),
+            one_node=random.choice([False, True]),
         )  # fmt: skip
         definitions = [spec.definition for spec in pipeline.streams]
         schemas = {one.name: pa.schema([(f.name, f.type) for f in one.fields]) for one in definitions}

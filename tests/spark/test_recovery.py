@@ -28,6 +28,9 @@ FILES, ROWS, KEYS = 14, 3000, 1500
 VALUES = 2**40
 """Wide enough for logs to be merged, and for what was merged to be removed, within so few rows."""
 
+INSERTED = ["changes", *(f"changes_{i}" for i in range(2, len(QUERIES) + 1))]
+"""What the queries of several INSERT INTO are called."""
+
 pytestmark = pytest.mark.slow
 
 
@@ -144,7 +147,7 @@ def test_killed_at_random_moments(tmp_path: Path, sinks: str, kills: int) -> Non
     assert child.wait(240) == 0, (tmp_path / "stderr.txt").read_text()[-3000:]
     reader.over = True
     reader.join()
-    names = list(QUERIES) if sinks == "spark" else ["changes", "changes_2", "changes_3", "changes_4"]
+    names = list(QUERIES) if sinks == "spark" else INSERTED
     assert written(tmp_path, dict(zip(QUERIES, names, strict=True))) == said
     if sinks == "sash":
         assert not reader.failures
@@ -189,7 +192,7 @@ def more_data(folder: Path, streams: dict[str, pa.Table], chance: random.Random)
             streams[name] = pa.concat_tables([streams[name], table])
 
 
-PLACES = ["step-written:5", "merging:2", "cleaning:3", "sink-noted:4", "sink-moved:3"]
+PLACES = ["step-written:5", "merging:2", "cleaning:3", "sink-noted:4", "sink-moved:3", "brought:4", "taken:3"]
 LATER = [pytest.param(place, marks=pytest.mark.long) for place in PLACES if not place.startswith("merging")]
 
 
@@ -204,6 +207,5 @@ def test_dies_at_a_critical_place(tmp_path: Path, place: str) -> None:
             break
         kill_family(child)
     assert (tmp_path / "died").exists(), "the place was never passed"
-    names = ["changes", "changes_2", "changes_3", "changes_4"]
-    assert written(tmp_path, dict(zip(QUERIES, names, strict=True))) == said
+    assert written(tmp_path, dict(zip(QUERIES, INSERTED, strict=True))) == said
     assert Counter(map(str, pq.read_table(tmp_path / "latest" / "answer.parquet").to_pylist())) == latest

@@ -118,6 +118,7 @@ def pipeline_of(plan: Plan, checkpoint: Checkpoint | None) -> Pipeline:
         partitions=sizes.partitions,
         hosts=sizes.hosts,
         tasks=sizes.tasks,
+        one_node=re.fullmatch(r"local(\[.*\])?", plan.spark.sparkContext.master) is not None,
         until_end=plan.until_end,
         idle_timeout=settings.idle_timeout,
         heartbeat=settings.heartbeat,

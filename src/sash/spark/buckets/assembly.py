@@ -1,6 +1,6 @@
-"""From packs to results: one `mapInArrow` per stage, behind a shuffle by bucket.
+"""From packs to results: one `mapInArrow` per leg of stages, behind a shuffle by bucket.
 
-What a task of a stage does is small: it hands each bucket's packs to the host that keeps the bucket
+What a task of a leg does is small: it hands each bucket's packs to the host that keeps the bucket
 and passes on what comes back.
 """
 
@@ -10,7 +10,6 @@ __all__ = ["assemble", "pack_frame"]
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -38,11 +37,10 @@ def pack_frame(frame: DataFrame, pipeline: Pipeline, stream: str) -> DataFrame:
 
 def assemble(pipeline: Pipeline, packs: DataFrame) -> DataFrame:
     """The rows of the result, from the packs of all streams."""
-    for stage in pipeline.stages:
+    for leg, stages in enumerate(pipeline.legs):
         packs = packs.coalesce(1) if pipeline.partitions == 1 else _by_bucket(packs, pipeline)
-        last = stage.number == len(pipeline.stages)
-        schema = spark_schema(pipeline.schema) if last else _PACKS
-        packs = packs.mapInArrow(_stepping(pipeline, stage.number, last), schema)
+        schema = spark_schema(pipeline.schema) if stages is pipeline.legs[-1] else _PACKS
+        packs = packs.mapInArrow(_stepping(pipeline, leg), schema)
     return packs
 
 
@@ -80,25 +78,21 @@ def _packing(pipeline: Pipeline, stream: str) -> Callable[[Batches], Batches]:
     return pack
 
 
-def _given(paths: Sequence[str], questions: Sequence[Callable[[], Batches]]) -> Batches:
-    """Results that lie in files, and what hosts give; the first host is at work while files are passed on.
-
-    The others are asked one by one: who asks again has used what was given.
-    """
+def _passed_on(paths: Sequence[str], own: Batches) -> Batches:
+    """Results that lie in files, and what hosts give: they are at work while files are passed on."""
     from sash.spark.buckets.bucket_files import read_results
+    from sash.spark.buckets.leg import begun
 
     with ThreadPoolExecutor(1) as apart:
-        first = apart.submit(questions[0]) if paths and questions else None
+        first = apart.submit(begun, own) if paths else None
         for path in paths:
             yield from read_results(path)
-        if first is not None:
-            yield from first.result()
-    for ask in questions[0 if first is None else 1 :]:
-        yield from ask()
+        yield from own if first is None else first.result()
 
 
-def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches], Batches]:
+def _stepping(pipeline: Pipeline, leg: int) -> Callable[[Batches], Batches]:
     result = spark_arrow_schema(pipeline.schema)
+    last = leg == len(pipeline.legs) - 1
 
     def crossing(results: Batches) -> Batches:
         return (crossed(batch, result) for batch in results)
@@ -107,8 +101,7 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
     def step(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
-        from sash.spark.buckets.hosts import ask
-        from sash.spark.buckets.keeper import Task
+        from sash.spark.buckets.leg import Leg
         from sash.spark.buckets.packs import read_pointer
         from sash.spark.buckets.workers import settle
 
@@ -129,12 +122,7 @@ def _stepping(pipeline: Pipeline, stage: int, last: bool) -> Callable[[Batches],
                     paths.append(path)
                 else:
                     yield batch.slice(i, 1)
-        # Where a batch of a DataFrame has no partition nobody sends packs; the batch is told of all the same,
-        # so that a bucket that does not know of the batch before has lost it.
-        own = range(context.partitionId(), pipeline.buckets, pipeline.partitions)
-        tasks = [Task(run, stage, bucket, number) for bucket in sorted({*packs, *own})]
-        questions = [partial(ask, pipeline, task, packs.get(task.bucket, [])) for task in tasks]
-        given = _given(paths, questions)
-        yield from crossing(given) if last else given
+        own = Leg(pipeline, pipeline.legs[leg], run, number, context.partitionId()).given(packs)
+        yield from crossing(_passed_on(paths, own)) if last else own
 
     return step

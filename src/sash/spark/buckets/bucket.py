@@ -72,7 +72,7 @@ class Bucket:
         self.late_rows: list[tuple[str, Changes]] = []
         """Late rows of the last batch, by stream, where they are to be kept."""
         self._running = [self._started(root) for root in stage.roots]
-        self._next = {} if self.is_last else pipeline.stages[stage.number].flows
+        self._next = None if self.is_last else pipeline.stages[stage.number]
         self._counted = self._first_flows()
 
     def _started(self, root: Root) -> _Running:
@@ -202,11 +202,12 @@ class Bucket:
 
     def _packs(self, given: Mapping[str, Changes]) -> pa.RecordBatch:
         """Packs for every bucket of the next stage."""
-        buckets = self.pipeline.buckets
+        assert self._next is not None
+        buckets = self.pipeline.buckets_of(self._next)
         rows: list[dict[str, Changes]] = [{} for _ in range(buckets)]
         faults = Faults()
         for name, changes in given.items():
-            for bucket, own in dealt(changes, self._next[name], buckets, self.number, faults):
+            for bucket, own in dealt(changes, self._next.flows[name], buckets, self.number, faults):
                 rows[bucket][name] = own
         clocks: Clocks = {name: (clock.frontier, clock.idle) for name, clock in self.clocks.items()}
         return packed([Pack((self.number,), own, clocks=clocks) for own in rows])

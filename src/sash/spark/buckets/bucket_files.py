@@ -4,7 +4,8 @@
 | --- | --- |
 | `<batch>.step` | the packs of a batch, and the manifest as of that batch |
 | `<batch>.snapshot` | the bucket's state after that batch |
-| `<batch>.results` | rows of queries that end here, for the last stage to pick up; no part of the state |
+| `<batch>.results` | rows of queries that end here, for the last leg to pick up; no part of the state |
+| `<batch>.<run>.from-<bucket>`, `<batch>.<run>.taken` | what tasks bring for a batch (`meeting.py`) |
 
 A manifest names a snapshot (or none) and the batches to play after it. Files are written beside
 their place and renamed, so they are whole or not there, and never change. A log is merged when it
@@ -14,7 +15,7 @@ the window holds. What a retained batch's manifest names is kept, everything old
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "BucketFiles", "Manifest", "read_results"]
+__all__ = ["FORMAT", "BucketFiles", "Manifest", "files_of", "read_results", "unwritable"]
 
 import errno
 import json
@@ -80,6 +81,11 @@ class Manifest:
         """Whether the log outweighs the snapshot, and is worth it."""
         enough = len(self.log) >= _LEAST_BATCHES
         return enough and self.log_bytes > max(self.snapshot_bytes, _LEAST_LOG)
+
+
+def files_of(checkpoint: str, stage: int, bucket: int) -> BucketFiles:
+    """Where a bucket's files are."""
+    return BucketFiles(Path(checkpoint) / "sash" / "state" / f"{stage}-{bucket}")
 
 
 class BucketFiles:
@@ -153,7 +159,7 @@ class BucketFiles:
         """
         path, begun = self._results(batch), self.folder / f".{batch}.results.over.part"
         try:
-            self._make_folder()
+            self.make_folder()
             try:
                 os.rename(self._results(batch - 1), begun)
             except FileNotFoundError:
@@ -164,7 +170,7 @@ class BucketFiles:
                 file.truncate()
             os.replace(begun, path)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
         return path
 
     def remove_results(self, batch: int) -> None:
@@ -181,7 +187,7 @@ class BucketFiles:
                     os.unlink(self.folder / name)
                 failpoint("cleaning")
 
-    def _make_folder(self) -> None:
+    def make_folder(self) -> None:
         """Make the folder and the one above, which is for all buckets; no more: a checkpoint that was
         removed, as a temporary one is at its run's end, is not to come back in parts."""
         for folder in (self.folder.parent, self.folder):
@@ -201,10 +207,10 @@ class BucketFiles:
         text = json.dumps({"of": _of(path), **header, "checksums": checksums}).encode()
         start = _HEADER.pack(_MAGIC, FORMAT, zlib.crc32(text), len(text))
         try:
-            self._make_folder()
+            self.make_folder()
             replace_file(path, lambda file: file.writelines([start, text, *bodies]), sync=False)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
         return int(_HEADER.size + len(text) + sum(body.size for body in bodies))
 
     def _header(self, path: Path) -> tuple[dict[str, Any], pa.Buffer]:
@@ -269,7 +275,7 @@ def _is_orphan(name: str, batch: int) -> bool:
     return parts[-1] == "part" and parts[1].isdigit() and int(parts[1]) <= batch
 
 
-def _unwritable(path: Path, error: OSError) -> SashError:
+def unwritable(path: Path, error: OSError) -> SashError:
     """The error for a file that could not be put in its place."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     why = "the disk is full" if full else error.strerror or str(error)

@@ -33,7 +33,8 @@ _LONGEST_PATH = 103
 
 _SHORT_PLACE = "/tmp"
 
-_connections: dict[str, socket.socket] = {}
+_connections: dict[tuple[str, int], socket.socket] = {}
+"""One to each host for each stage: a stage may be asked while what another gave is being passed on."""
 
 
 def ask(pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatch]:
@@ -42,11 +43,11 @@ def ask(pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> Iterator[
     A host that died is started again, and makes the bucket anew from disk.
     """
     for attempt in range(3):
-        path = _socket_path(task.bucket % pipeline.partitions % pipeline.hosts)
+        way = _socket_path(task.bucket % pipeline.partitions % pipeline.hosts), task.stage
         try:
-            return _asked(path, pipeline, task, packs)
+            return _asked(_connection(*way), pipeline, task, packs)
         except (EOFError, ConnectionError) as error:
-            _forget(path)
+            _forget(*way)
             if attempt == 2:
                 raise SashError(
                     "SASH-SPARK-083",
@@ -55,16 +56,15 @@ def ask(pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]) -> Iterator[
                     "they hold.",
                 ) from error
         except BaseException:
-            _forget(path)  # half an answer may be on its way
+            _forget(*way)  # half an answer may be on its way
             raise
     raise AssertionError("the last attempt returns or raises")
 
 
 def _asked(
-    path: str, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]
+    connection: socket.socket, pipeline: Pipeline, task: Task, packs: Sequence[pa.Buffer]
 ) -> Iterator[pa.RecordBatch]:
     """What the bucket gives, wholly here: nothing is passed on of an answer that breaks off."""
-    connection = _connection(path)
     send(connection, (pipeline.digest, None, task), packs)
     (what, about), _ = receive(connection)
     if what == "unknown":
@@ -121,14 +121,14 @@ def _socket_path(number: int) -> str:
     )
 
 
-def _connection(path: str) -> socket.socket:
-    if path not in _connections:
-        _connections[path] = _connected(path) or _start(path)
-    return _connections[path]
+def _connection(path: str, stage: int) -> socket.socket:
+    if (path, stage) not in _connections:
+        _connections[path, stage] = _connected(path) or _start(path)
+    return _connections[path, stage]
 
 
-def _forget(path: str) -> None:
-    connection = _connections.pop(path, None)
+def _forget(path: str, stage: int) -> None:
+    connection = _connections.pop((path, stage), None)
     if connection is not None:
         connection.close()
 

@@ -26,7 +26,7 @@ from sash.catalog.atomic_files import replace_file
 from sash.errors import SashError
 from sash.lifetimes import Changes
 from sash.spark.buckets.bucket import Bucket, Given
-from sash.spark.buckets.bucket_files import BucketFiles, Manifest
+from sash.spark.buckets.bucket_files import BucketFiles, Manifest, files_of
 from sash.spark.buckets.packing import pointer
 from sash.spark.buckets.packs import Pack, read_pack
 from sash.spark.checkpoints.endings import ended_run
@@ -67,6 +67,7 @@ class Keeper:
         self._pipeline = pipeline
         self._kept: dict[tuple[str, int, int], _Kept] = {}
         self._lock = threading.Lock()
+        self._last_leg = pipeline.legs[-1][0].number
         self.checkpoint, self.hosts = pipeline.checkpoint, pipeline.hosts
         self.used = monotonic()
         """When it was last asked for anything."""
@@ -88,10 +89,6 @@ class Keeper:
         with self._lock:
             return bool(self._kept) and all(place[0] == run for place in self._kept)
 
-    def files(self, stage: int, bucket: int) -> BucketFiles:
-        """Where a bucket's files are."""
-        return BucketFiles(Path(self._pipeline.checkpoint) / "sash" / "state" / f"{stage}-{bucket}")
-
     def step(self, task: Task, data: Sequence[pa.Buffer]) -> list[pa.RecordBatch]:
         """Let a bucket take a batch, durably; give what it gives."""
         with self._lock:
@@ -99,7 +96,7 @@ class Keeper:
                 self._kept[task.place] = _Kept(self._fresh(task), None)
             kept = self._kept[task.place]
         with kept.lock:
-            files = self.files(task.stage, task.bucket)
+            files = files_of(self.checkpoint, task.stage, task.bucket)
             self._stand_before(kept, task, files)
             manifest = kept.manifest
             kept.manifest = _NOWHERE  # half a step is no state to go on from
@@ -111,10 +108,12 @@ class Keeper:
             return answer
 
     def _answer(self, given: Given, task: Task, files: BucketFiles) -> list[pa.RecordBatch]:
-        """What goes to Spark. Results of earlier stages than the last lie in a file until that picks them
-        up: a shuffle would copy them again and again."""
+        """What goes to the task: packs first. Results of earlier legs than the last lie in a file until
+        that picks them up: a shuffle would copy them again and again."""
         if given.packs is None:
             return given.answers
+        if task.stage >= self._last_leg:
+            return [given.packs, *given.answers]
         if not given.answers:
             files.remove_results(task.batch - 1)
             return [given.packs]

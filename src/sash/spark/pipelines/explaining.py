@@ -26,8 +26,11 @@ def explain_pipeline(pipeline: Pipeline) -> str:
 def _stage(stage: Stage, pipeline: Pipeline) -> str:
     flows = ", ".join(_flow(flow) for flow in stage.flows.values())
     used = pipeline.buckets if any(flow.keys != () for flow in stage.flows.values()) else 1
-    buckets = f"{counted(used, 'bucket')} in {counted(min(used, pipeline.partitions), 'partition')}"
-    return f"stage {stage.number}: {buckets}: {flows}"
+    first = next(leg[0].number for leg in pipeline.legs if stage in leg)
+    where = f"the tasks of stage {first}"
+    if first == stage.number:
+        where = counted(min(used, pipeline.partitions), "partition")
+    return f"stage {stage.number}: {counted(used, 'bucket')} in {where}: {flows}"
 
 
 def _flow(flow: Exchange) -> str:

@@ -2,7 +2,7 @@
 
 A pipeline has stages. Stage 1 takes the flows that the packers make of the streams, each further
 stage the flows of the one before. A stage has one circuit for each flow it gives and each query that
-ends in it.
+ends in it. Tasks of Spark run a leg of stages: a shuffle lies between legs, and none within.
 """
 
 from __future__ import annotations
@@ -71,6 +71,11 @@ class Stage:
         return {n: pa.schema([(f.name, f.type) for f in flow.schema]) for n, flow in self.flows.items()}
 
     @cached_property
+    def is_meeting(self) -> bool:
+        """Whether all that the stage before gives comes together in one bucket."""
+        return self.number > 1 and all(flow.keys == () for flow in self.flows.values())
+
+    @cached_property
     def streams(self) -> dict[str, str]:
         """The stream of each flow that is rows of one: of the first stage, all."""
         sources = {name: source_of(flow.input) for name, flow in self.flows.items()}
@@ -98,6 +103,8 @@ class Pipeline:
     """A folder for late rows."""
     retain: int = 100
     """For how many batches back state is kept, as Spark keeps its own."""
+    one_node: bool = False
+    """Whether all tasks run on one node, where each sees at once what others have written."""
     temporary: bool = False
     """Whether the checkpoint goes with the run."""
     id: str = ""
@@ -114,6 +121,21 @@ class Pipeline:
                 if isinstance(node, Exchange) and stage_of(node) > 1:
                     roots[stage_of(node) - 1][Root(node.name, node.input, False)] = None
         return tuple(Stage(i, tuple(roots[i])) for i in range(1, last + 1))
+
+    @cached_property
+    def legs(self) -> tuple[tuple[Stage, ...], ...]:
+        """The stages, those together that tasks of Spark run one behind the other, without a shuffle."""
+        legs: list[list[Stage]] = []
+        for stage in self.stages:
+            if legs and (self.partitions == 1 or (self.one_node and stage.is_meeting)):
+                legs[-1].append(stage)
+            else:
+                legs.append([stage])
+        return tuple(map(tuple, legs))
+
+    def buckets_of(self, stage: Stage) -> int:
+        """Into how many parts the state of a stage is cut."""
+        return 1 if stage.is_meeting else self.buckets
 
     @cached_property
     def streams_of(self) -> dict[str, tuple[str, ...]]:
