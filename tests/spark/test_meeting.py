@@ -108,6 +108,25 @@ def test_what_a_run_left_that_was_killed_is_not_taken(tmp_path: Path) -> None:
     assert taken(two) == [pack(bucket).column(1)[0].as_py() for bucket in (0, 1)]
 
 
+def test_who_dies_over_the_note_is_run_again_and_takes_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = made(tmp_path, buckets=2, partitions=2)
+    one, two = meetings(pipeline, 0)
+    one.bring(0, pack(0))
+    two.bring(1, pack(1))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", dies)
+        with pytest.raises(KeyboardInterrupt):
+            two.take()
+    assert taken(two) == [pack(bucket).column(1)[0].as_py() for bucket in (0, 1)]
+    assert taken(one) is None
+
+
+def dies(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_place_that_cannot_be_written_to_is_told_of(tmp_path: Path) -> None:
     pipeline = made(tmp_path)
     (tmp_path / "sash" / "state" / "2-0").write_text("in the way")

@@ -1,13 +1,13 @@
-"""Files that are there whole or not at all: written beside their place, synced, renamed."""
+"""Files that are there whole or not at all: written beside their place, synced, renamed or linked."""
 
 from __future__ import annotations
 
-__all__ = ["replace_file"]
+__all__ = ["create_file", "replace_file"]
 
 import os
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +23,35 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], object], *, sync: bool
     ...     (Path(folder) / "a").read_bytes(), os.listdir(folder)
     (b'x', ['a'])
     """
+    with _beside(path, write, sync) as temporary:
+        os.replace(temporary, path)
+        if sync:
+            _sync_directory(path.parent)
+
+
+def create_file(path: Path, write: Callable[[IO[bytes]], object]) -> bool:
+    """Put a file at `path` unless there is one; whether it was put there, unsynced.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for content in (b"first", b"second"):
+    ...         print(create_file(Path(folder) / "a", lambda file: file.write(content)))
+    ...     (Path(folder) / "a").read_bytes(), os.listdir(folder)
+    True
+    False
+    (b'first', ['a'])
+    """
+    with _beside(path, write, sync=False) as temporary:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        return True
+
+
+@contextmanager
+def _beside(path: Path, write: Callable[[IO[bytes]], object], sync: bool) -> Iterator[str]:
+    """A file beside its place, gone at the end if it is still there."""
     temporary: str | None = None
     try:
         with tempfile.NamedTemporaryFile(
@@ -33,10 +62,7 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], object], *, sync: bool
             if sync:
                 file.flush()
                 os.fsync(file.fileno())
-        os.replace(temporary, path)
-        temporary = None
-        if sync:
-            _sync_directory(path.parent)
+        yield temporary
     finally:
         if temporary is not None:
             with suppress(OSError):

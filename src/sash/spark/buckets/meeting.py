@@ -20,7 +20,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from sash.catalog.atomic_files import replace_file
+from sash.catalog.atomic_files import create_file, replace_file
 from sash.spark.buckets.bucket_files import BucketFiles, files_of, unwritable
 from sash.spark.failpoints import failpoint
 from sash.spark.pipelines.pipeline import Pipeline, Stage
@@ -89,13 +89,12 @@ class _InFiles:
         return {0: packs} if self._is_first() else None
 
     def _is_first(self) -> bool:
-        """Whether no other task took the packs of this batch; noted for good."""
-        path = self._taken(self._batch)
+        """Whether no other task took the packs of this batch; noted for good, in one step: of a task that
+        died over a note without its number nobody would know that it took them."""
+        path, own = self._taken(self._batch), str(self._partition).encode()
         try:
-            with open(path, "x") as file:
-                file.write(str(self._partition))
-        except FileExistsError:
-            return path.read_text() == str(self._partition)
+            if not create_file(path, lambda file: file.write(own)):
+                return path.read_bytes() == own
         except OSError as error:
             raise unwritable(path, error) from error
         with suppress(FileNotFoundError):
