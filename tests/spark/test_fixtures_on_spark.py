@@ -105,8 +105,9 @@ def test_says_the_same_as_in_process(spark: Any, tmp_path: Path, place: int) -> 
     kind = own[0].streams[0].timed
     checkpoint = tmp_path / "checkpoint"
     pipeline = make_pipeline(
-        specs, queries, kind, str(checkpoint), tables=tables, buckets=buckets, until_end=True, tasks=2
-    )
+        specs, queries, kind, str(checkpoint), tables=tables, buckets=buckets, until_end=True, tasks=2,
+        one_node=place % 2 == 1,
+    )  # fmt: skip
     spark.dataSource.register(SashSource)
     packs = spark.readStream.format("sash").option("pipeline", pack_option(pipeline)).load()
     batches: list[pa.Table] = []
