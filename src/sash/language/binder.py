@@ -195,6 +195,9 @@ class Binder:
         distinct = isinstance(operand, exp.Distinct)
         operands = operand.expressions if distinct else [operand] if operand is not None else []
         operands = [*operands, *aggregate.expressions]
+        if any(each is None for each in operands):  # the parser lets STRING_AGG(DISTINCT , ',') pass
+            remedy = "Check the commas and the parentheses just before this place."
+            raise self.error("SASH-PARSE-001", "Something is missing after DISTINCT.", remedy, node)
         if len(operands) != 1 and name in AGGREGATE_NAMES:
             raise self.error(
                 "SASH-BIND-006",

@@ -125,7 +125,11 @@ _EXAMPLES = {
 
 def _number(written: str, node: exp.Expr, text: str) -> Literal:
     if "e" in written.lower():
-        return Literal(float(written), pa.float64())
+        try:
+            return Literal(float(written), pa.float64())
+        except ValueError:
+            remedy = "Write digits after the e, such as 1e9."
+            raise _unreadable(node, text, f"'{written}' is not a number.", remedy) from None
     if "." not in written:
         value = int(written)
         for type_ in (pa.int32(), pa.int64()):
