@@ -193,3 +193,12 @@ def test_what_a_query_may_write_is_what_a_cast_reads() -> None:
     for target in (I8, I32, I64, F32, F64, BOOL, DATE, TIMESTAMP):
         read = [value is not None for value in cast(column(STRING, *texts), target)[0]]
         assert [is_readable(text, target) for text in texts] == read, target
+
+
+def test_numbers_that_leave_no_room_for_the_digits_of_a_scale_are_null_and_counted():
+    below_one, below_ten = pa.decimal128(38, 38), pa.decimal128(38, 37)
+    half = Decimal("0.5")
+    assert cast(column(F64, 0.5, 5.0, -5e300, None), below_one) == ([half, None, None, None], {"cast": 2})
+    texts = column(STRING, "5e-1", "1e0", "-1", "0e9", "9" * 40)
+    assert cast(texts, below_one) == ([half, None, None, Decimal(0), None], {"cast": 3})
+    assert cast(texts, below_ten) == ([half, Decimal(1), Decimal(-1), Decimal(0), None], {"cast": 1})

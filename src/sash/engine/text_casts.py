@@ -88,16 +88,18 @@ def _decimal(text: pa.Array, target: pa.DataType) -> pa.Array:
 def _decimal_256(text: pa.Array, scale: int) -> pa.Array:
     """Strings as 256-bit decimals with one digit more than the scale, for rounding; NULL if they are none.
 
-    Numbers too long for any decimal become 10**38, which fits none either.
+    Numbers with more digits before the point than 38 less the scale become the least of them, which
+    does not fit either and leaves room for the digits behind the point.
     """
     wide = pa.decimal256(76, scale + 1)
+    most = 38 - scale
     parts = pc.extract_regex(text, DECIMAL)
     whole, part, power = (pc.struct_field(parts, name) for name in ("whole", "part", "power"))
     # "", "+", "." and "e5" match the pattern but hold no digit; "0" loses its only one to the zeros.
     digits = pc.match_substring_regex(text, r"^[+-]?\.?[0-9]")
-    long = pc.greater(pc.utf8_length(whole), 38)
+    long = pc.greater(pc.utf8_length(whole), most)
     whole = pc.if_else(
-        long, pa.scalar("1" + "0" * 38), pc.if_else(pc.equal(whole, ""), pa.scalar("0"), whole)
+        long, pa.scalar("1" + "0" * most), pc.if_else(pc.equal(whole, ""), pa.scalar("0"), whole)
     )
     part = pc.if_else(pc.equal(part, ""), pa.scalar("0"), pc.utf8_slice_codeunits(part, 0, scale + 1))
     sign = pc.utf8_trim(pc.struct_field(parts, "sign"), "+")
@@ -108,16 +110,17 @@ def _decimal_256(text: pa.Array, scale: int) -> pa.Array:
     if not pc.any(scientific).as_py():
         return result
     rows = np.flatnonzero(scientific.to_numpy(zero_copy_only=False))
-    shifted = pa.array([_shifted(each, scale + 1) for each in text.take(pa.array(rows)).to_pylist()], wide)
+    shifted = pa.array([_shifted(each, scale) for each in text.take(pa.array(rows)).to_pylist()], wide)
     others = np.setdiff1d(np.arange(len(text)), rows)
     return assemble([(rows, shifted), (others, result.take(pa.array(others)))], len(text), wide)
 
 
 def _shifted(text: str, scale: int) -> Decimal:
     number = _CUT.create_decimal(text)
-    if number.adjusted() >= 38:
-        return Decimal(10) ** 38 if number > 0 else -(Decimal(10) ** 38)
-    return number.quantize(Decimal(1).scaleb(-scale), context=_CUT)
+    most = 38 - scale
+    if number and number.adjusted() >= most:
+        return (Decimal(10) ** most).copy_sign(number)
+    return number.quantize(Decimal(1).scaleb(-scale - 1), context=_CUT)
 
 
 def to_text(array: pa.Array, faults: Faults) -> pa.Array:
