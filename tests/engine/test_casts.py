@@ -202,3 +202,13 @@ def test_numbers_that_leave_no_room_for_the_digits_of_a_scale_are_null_and_count
     texts = column(STRING, "5e-1", "1e0", "-1", "0e9", "9" * 40)
     assert cast(texts, below_one) == ([half, None, None, Decimal(0), None], {"cast": 3})
     assert cast(texts, below_ten) == ([half, Decimal(1), Decimal(-1), Decimal(0), None], {"cast": 1})
+
+
+def test_dates_beyond_the_years_that_arrow_counts_as_text():
+    days = pa.array([0, 11_248_738, 50_000_000, -50_000_000, None], DATE)
+    texts = ["1970-01-01", "+32768-01-01", "+138865-05-08", "-134926-08-26", None]
+    assert cast(days, STRING) == (texts, {})
+    assert cast(pa.array([2**63 - 1, -(2**63)], TIMESTAMP), STRING) == (
+        ["+294247-01-10 04:00:54.775807", "-290308-12-21 19:59:05.224192"],
+        {},
+    )

@@ -282,3 +282,19 @@ def test_making_dates_and_timestamps():
     ]
     parsed = bound("to_timestamp", Column(0, STRING, "s"))
     assert rows_of(parsed, [column(STRING, "1970-01-01", "x")], 2)[1] == {"cast": 1}
+
+
+def test_dates_beyond_the_years_that_arrow_counts():
+    days = pa.array([0, 11_248_738, 50_000_000, -50_000_000, 2**31 - 1, -(2**31), None], DATE)
+    moments = pa.array([2**63 - 1, -(2**63), None], TIMESTAMP)
+    day, moment = Column(0, DATE, "c"), Column(0, TIMESTAMP, "c")
+    years = [1970, 32_768, 138_865, -134_926, 5_881_580, -5_877_641, None]
+    assert rows_of(bound("year", day), [days], 7) == (years, {})
+    assert rows_of(bound("dayofyear", day), [days], 7)[0] == [1, 1, 128, 238, 193, 174, None]
+    assert rows_of(bound("weekofyear", day), [days], 7)[0] == [1, 1, 19, 35, 28, 26, None]
+    starts = [0, 11_248_738, 49_999_993, -50_000_025, 2_147_483_637, None, None]
+    trunc = bound("unix_date", bound("trunc", day, text("month")))
+    assert rows_of(trunc, [days], 7) == (starts, {"overflow": 1})
+    assert rows_of(bound("year", moment), [moments], 3)[0] == [294_247, -290_308, None]
+    hours = bound("unix_micros", bound("date_trunc", text("hour"), moment))
+    assert rows_of(hours, [moments], 3) == ([9_223_372_036_800_000_000, None, None], {"overflow": 1})

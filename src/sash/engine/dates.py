@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from sash.engine.arithmetic import KERNELS as ARITHMETIC
 from sash.engine.casts import cast, seconds_to_timestamp
+from sash.engine.cycles import YEARS, in_reach, moved_back
 from sash.engine.iso_text import days_from_civil
 from sash.engine.values import (
     Faults,
@@ -35,13 +36,26 @@ from sash.language.durations import CALENDAR_UNITS, UNITS_OF_DATES
 def _part(
     kernel: Callable[[Value], Value], arguments: Sequence[Value], type_: pa.DataType, faults: Faults
 ) -> Value:
-    return kernel(arguments[0]).cast(pa.int32())
+    near, _ = in_reach(as_array(arguments[0], length_of(arguments)))
+    return kernel(near).cast(pa.int32())
+
+
+def _year(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
+    near, cycles = in_reach(as_array(arguments[0], length_of(arguments)))
+    years = pc.year(near).cast(pa.int32())
+    return years if cycles is None else from_numbers(numbers(years) + YEARS * cycles, valid(near), type_)
+
+
+def _start(array: pa.Array, unit: str, faults: Faults) -> pa.Array:
+    near, cycles = in_reach(array)
+    start = pc.floor_temporal(near, 1, unit)
+    return start if cycles is None else moved_back(near, start, cycles, faults)
 
 
 def _date_trunc(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
     def call(given: list[Value]) -> Value:
         unit = CALENDAR_UNITS.get(given[0].lower())
-        return pa.nulls(len(given[1]), type_) if unit is None else pc.floor_temporal(given[1], 1, unit)
+        return pa.nulls(len(given[1]), type_) if unit is None else _start(given[1], unit, faults)
 
     return per_constant(arguments, (0,), type_, call)
 
@@ -50,7 +64,7 @@ def _trunc(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Va
     def call(given: list[Value]) -> Value:
         unit = CALENDAR_UNITS.get(given[1].lower())
         known = unit in UNITS_OF_DATES
-        return pc.floor_temporal(given[0], 1, unit) if known else pa.nulls(len(given[0]), type_)
+        return _start(given[0], unit, faults) if known else pa.nulls(len(given[0]), type_)
 
     return per_constant(arguments, (1,), type_, call)
 
@@ -120,7 +134,7 @@ def _from_whole(factor: int, arguments: Sequence[Value], type_: pa.DataType, fau
 
 
 KERNELS: dict[str, Kernel] = {
-    "year": partial(_part, pc.year),
+    "year": _year,
     "quarter": partial(_part, pc.quarter),
     "month": partial(_part, pc.month),
     "day": partial(_part, pc.day),

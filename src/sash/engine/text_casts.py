@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import types as kinds
 
 from sash.engine import decimals, iso_text
+from sash.engine.cycles import YEARS, in_reach
 from sash.engine.values import Faults, assemble, numbers
 from sash.language.readable import FALSE, FLOATING, INTEGER, SPECIAL, TRUE
 
@@ -132,12 +133,22 @@ def to_text(array: pa.Array, faults: Faults) -> pa.Array:
         return _decimal_text(array)
     if kinds.is_binary(type_):
         return _utf8(array, faults)
-    text = array.cast(pa.string())
-    if kinds.is_timestamp(type_):
-        text = pc.replace_substring_regex(text, r"\.?0+$", "") if len(text) else text
     if kinds.is_timestamp(type_) or kinds.is_date32(type_):
-        text = pc.replace_substring_regex(text, r"^(\d{5,})", r"+\1")
-    return text
+        return _moment_text(array)
+    return array.cast(pa.string())
+
+
+def _moment_text(array: pa.Array) -> pa.Array:
+    """Years of more than four digits have a sign; seconds end with their last digit that is not 0."""
+    near, cycles = in_reach(array)
+    text = near.cast(pa.string())
+    if cycles is not None:
+        years = pa.array(numbers(pc.year(near)) + YEARS * cycles).cast(pa.string())
+        far = pc.binary_join_element_wise(years, pc.utf8_slice_codeunits(text, 4), "")
+        text = pc.if_else(pa.array(cycles != 0), far, text)
+    if kinds.is_timestamp(array.type):
+        text = pc.replace_substring_regex(text, r"\.?0+$", "") if len(text) else text
+    return pc.replace_substring_regex(text, r"^(\d{5,})", r"+\1")
 
 
 def _utf8(array: pa.Array, faults: Faults) -> pa.Array:
