@@ -116,6 +116,8 @@ def test_casts_to_decimals_round_half_up():
         [Decimal("1.01"), Decimal("2.68"), None, None],
         {"cast": 2},
     )
+    assert cast(column(F32, 1.005, 0.1), pa.decimal128(12, 2))[0] == [Decimal("1.00"), Decimal("0.10")]
+    assert cast(column(F32, 0.1), pa.decimal128(18, 10))[0] == [Decimal("0.1000000015")]
     narrow = column(pa.decimal128(5, 3), Decimal("1.255"), Decimal("-1.255"), Decimal("99.995"))
     assert cast(narrow, pa.decimal128(4, 2)) == ([Decimal("1.26"), Decimal("-1.26"), None], {"cast": 1})
     assert cast(column(I32, 5, 123), pa.decimal128(4, 2)) == ([Decimal("5.00"), None], {"cast": 1})

@@ -116,8 +116,9 @@ def truncated(
 def _to_decimal(array: pa.Array, target: pa.DataType, faults: Faults) -> pa.Array:
     source = array.type
     if kinds.is_floating(source):
-        # Through its shortest text, as Spark does: 1.005 is then 1.01 at two places, not 1.00.
-        return text_casts.from_text(array.cast(pa.string()), target, faults)
+        # Through the shortest text of a DOUBLE, as Spark does: 1.005 is then 1.01 at two places, not 1.00
+        # (but as a FLOAT it is 1.00, being 1.00499999523162841796875).
+        return text_casts.from_text(array.cast(pa.float64()).cast(pa.string()), target, faults)
     if kinds.is_decimal(source):
         whole, wanted = source.precision - source.scale, target.precision - target.scale
         if source.scale <= target.scale and whole <= wanted:
