@@ -49,7 +49,7 @@ def cast(value: Any, source: pa.DataType, target: pa.DataType) -> object:
         return text(value, source)
     if isinstance(value, str):
         try:
-            return _from_text(value.strip(), target)
+            return _from_text(value.strip("\x7f" + bytes(range(33)).decode()), target)
         except (ValueError, ArithmeticError):
             return None
     if pa.types.is_boolean(target):

@@ -18,7 +18,7 @@ from pyarrow import types as kinds
 from sash.engine import decimals, iso_text
 from sash.engine.cycles import YEARS, in_reach
 from sash.engine.values import Faults, assemble, numbers
-from sash.language.readable import FALSE, FLOATING, INTEGER, SPECIAL, TRUE
+from sash.language.readable import BLANKS, FALSE, FLOATING, INTEGER, SPECIAL, TRUE
 
 DECIMAL = r"^(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?P<power>[eE][+-]?[0-9]{1,5})?$"
 _TRUE, _FALSE = pa.array(TRUE), pa.array(FALSE)
@@ -30,7 +30,7 @@ def from_text(array: pa.Array, target: pa.DataType, faults: Faults) -> pa.Array:
     """Strings read as values of the target type."""
     if kinds.is_binary(target):
         return array.cast(target)
-    text = pc.ascii_trim_whitespace(array)
+    text = pc.ascii_trim(array, BLANKS)
     if kinds.is_boolean(target):
         read = _boolean(text)
     elif kinds.is_integer(target):

@@ -6,7 +6,7 @@ row, and is a mistake of the writer. The engine casts columns of text by the sam
 
 from __future__ import annotations
 
-__all__ = ["FALSE", "FLOATING", "INTEGER", "SPECIAL", "TRUE", "is_readable"]
+__all__ = ["BLANKS", "FALSE", "FLOATING", "INTEGER", "SPECIAL", "TRUE", "is_readable"]
 
 import calendar
 import re
@@ -24,7 +24,8 @@ _CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.\d{0,9})?)?)?"
 _ZONE = r" ?(?:Z|UTC|GMT|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?)?"
 _DATE = re.compile(_DAY + r"(?:[ T].*)?)?)?", re.ASCII)
 _TIMESTAMP = re.compile(_DAY + r"(?:[ T](?:" + _CLOCK + _ZONE + r")?)?)?)?", re.ASCII)
-_BLANKS = " \t\n\v\f\r"
+BLANKS = "".join(map(chr, range(33))) + "\x7f"
+"""What a text may have at its ends, as in Spark: the space, and what ASCII has of control characters."""
 
 
 def is_readable(text: str, target: pa.DataType) -> bool:
@@ -33,7 +34,7 @@ def is_readable(text: str, target: pa.DataType) -> bool:
     >>> is_readable(" 12 ", pa.int64()), is_readable("12x", pa.int64())
     (True, False)
     """
-    text = text.strip(_BLANKS)
+    text = text.strip(BLANKS)
     if kinds.is_boolean(target):
         return text.lower() in (*TRUE, *FALSE)
     if kinds.is_integer(target):
