@@ -142,6 +142,12 @@ def test_a_timestamp_that_python_has_no_date_for_is_told_by_its_number() -> None
 
 @pytest.mark.parametrize("target", [pa.int64(), pa.string(), US, pa.bool_()])
 def test_what_pandas_calls_missing_is_null(target: pa.DataType) -> None:
-    fitted = from_values([None, pd.NA, pd.NaT], target)
+    fitted = from_values([None, pd.NA, pd.NaT, np.datetime64("NaT")], target)
     assert isinstance(fitted, pa.Array)
-    assert fitted.to_pylist() == [None, None, None]
+    assert fitted.to_pylist() == [None, None, None, None]
+
+
+@pytest.mark.parametrize("target", [pa.timestamp("us"), pa.int64()])
+def test_a_period_of_pandas_is_not_read_as_its_number(target: pa.DataType) -> None:
+    months = pa.array(pd.period_range("2024-01", periods=2, freq="M"))
+    assert fit(months, target) == fit(months[:0], target) == Misfit(0, None, months.type)

@@ -45,6 +45,9 @@ def fit(array: pa.Array, target: pa.DataType) -> pa.Array | Misfit:
     """
     if array.type == target:
         return array
+    if isinstance(array, pa.ExtensionArray) and types.is_integer(array.type.storage_type):
+        # A period of pandas, say, is a count of days or months: neither an instant nor a number.
+        return Misfit(0, None, array.type)
     array = _plain(array)
     if array.type == target:
         return array

@@ -30,12 +30,14 @@ def mixes_datetimes(values: Sequence[object]) -> bool:
 
 
 def without_missing(values: Sequence[object]) -> Sequence[object]:
-    """The values with pandas' own words for NULL, NA and NaT, as None: `df.to_dict("records")` has them.
+    """The values with pandas' and NumPy's own words for NULL, NA and NaT, as None: rows of a frame have them.
 
     >>> import pandas
-    >>> without_missing([1, pandas.NA, pandas.NaT])
-    [1, None, None]
+    >>> without_missing([1, pandas.NA, pandas.NaT, np.datetime64("NaT")])
+    [1, None, None, None]
     """
+    if any(issubclass(kind, np.datetime64) for kind in set(map(type, values))):
+        values = [None if isinstance(value, np.datetime64) and np.isnat(value) else value for value in values]
     missing = tuple(kind for kind in set(map(type, values)) if kind.__name__ in ("NAType", "NaTType"))
     return [None if isinstance(value, missing) else value for value in values] if missing else values
 
