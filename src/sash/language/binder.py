@@ -37,7 +37,7 @@ from sash.language.types import UnknownType, arrow_type, sql_name
 
 _BEFORE_ARGUMENTS = re.compile(r"(\w+)\s*\(\s*(?:DISTINCT\s+)?$", re.IGNORECASE)
 
-_LITERALS = (exp.Literal, exp.Boolean, exp.Null, exp.HexString, exp.Interval)
+_LITERALS = (exp.Literal, exp.Boolean, exp.Null, exp.HexString, exp.RawString, exp.Interval)
 
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Bracket: ("Nested values are carried along, not looked into.", "Select the whole column."),

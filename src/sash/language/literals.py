@@ -42,7 +42,7 @@ def literal_of(node: exp.Expr, text: str) -> Literal:
         return _interval(node, text)
     if isinstance(node, exp.Neg):
         return _number(f"-{node.this.name}", node, text)
-    if isinstance(node, exp.Literal) and node.is_string:
+    if isinstance(node, exp.RawString) or (isinstance(node, exp.Literal) and node.is_string):
         return Literal(str(node.this), pa.string())
     return _number(node.name, node, text)
 
