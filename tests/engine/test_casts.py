@@ -191,7 +191,9 @@ def test_what_a_query_may_write_is_what_a_cast_reads() -> None:
     digits, days = ["0", "12", "-7", "9" * 19, "9" * 18, "1e3", "1.5", ".5", ".", ""], ["2024", "2024-2-29"]
     days += ["2023-02-29", "2024-00-01", "2024-01-01 10", "2024-01-01T24:00", "2024-01-01 1:2:3.4Z", "24-1-1"]
     words = ["x", "Y", "no", "maybe", "nan", "-Inf", "1d", "+", "1 2", "2024-01-01x", "2024-01-01 x"]
-    texts = [f"{blank}{text}{blank}" for text in digits + days + words for blank in ("", " ", "\t\n", "\0\x1f\x7f")]
+    texts = [
+        f"{blank}{text}{blank}" for text in digits + days + words for blank in ("", " ", "\t\n", "\0\x1f\x7f")
+    ]
     for target in (I8, I32, I64, F32, F64, BOOL, DATE, TIMESTAMP):
         read = [value is not None for value in cast(column(STRING, *texts), target)[0]]
         assert [is_readable(text, target) for text in texts] == read, target

@@ -298,3 +298,38 @@ def test_dates_beyond_the_years_that_arrow_counts():
     assert rows_of(bound("year", moment), [moments], 3)[0] == [294_247, -290_308, None]
     hours = bound("unix_micros", bound("date_trunc", text("hour"), moment))
     assert rows_of(hours, [moments], 3) == ([9_223_372_036_800_000_000, None, None], {"overflow": 1})
+
+
+def test_rounding_far_to_the_left_of_the_point():
+    most = Decimal("9" * 38)
+    whole = column(pa.decimal128(38, 0), most, most.copy_negate(), Decimal(4) * 10**37, None)
+    assert apply("round", whole, number(-38)) == ([None, None, Decimal(0), None], {"overflow": 2})
+    assert apply("round", whole, number(-39)) == ([Decimal(0)] * 3 + [None], {})
+    price = column(pa.decimal128(10, 0), Decimal("9999999999"))
+    assert apply("round", price, number(-38)) == ([Decimal(0)], {})
+    assert repr(apply("round", column(F64, NAN, INF, 1.5), number(-400))[0]) == repr([NAN, INF, 0.0])
+
+
+def test_powers_and_angles_as_java_has_them():
+    base, power = column(F64, 1.0, -1.0, 1.0, NAN, 2.0, None), column(F64, NAN, INF, -INF, 0.0, INF, NAN)
+    assert repr(apply("power", base, power)[0]) == repr([NAN, NAN, NAN, 1.0, INF, None])
+    assert apply("atan2", column(F64, -0.0, 0.0, None), column(F64, -1.0, -0.0, 1.0))[0] == [
+        math.pi,
+        0.0,
+        None,
+    ]
+
+
+def test_whole_parts_of_decimals_without_a_fraction_keep_their_type():
+    whole, price = Column(0, pa.decimal128(38, 0), "a"), Column(0, pa.decimal128(5, 2), "b")
+    assert bound("floor", whole).type == whole.type
+    assert bound("ceil", price).type == pa.decimal128(4, 0)
+
+
+def test_divisions_that_arrow_gets_wrong_by_far():
+    whole = column(I64, 2**63 - 1, -(2**63 - 1), None)
+    step = column(pa.decimal128(38, 18), Decimal(1), Decimal("2.000000000000000005"), Decimal(1))
+    assert apply("modulo", whole, step)[0] == [Decimal(0), Decimal("-1.941569907863060545"), None]
+    assert apply("int_divide", whole, step)[0] == [2**63 - 1, -4611686018427387891, None]
+    exact = [Decimal("9223372036854775807.000000"), Decimal("-4611686018427387891.970785"), None]
+    assert apply("divide", whole, step)[0] == exact

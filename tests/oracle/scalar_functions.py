@@ -75,6 +75,8 @@ def _as_java(function: Callable[..., float]) -> Callable[..., float]:
 
 
 def _power(value: float, power: float) -> float:
+    if math.isnan(power) or (abs(value) == 1 and math.isinf(power)):
+        return math.nan
     if value == 0 and power < 0:
         odd = power == int(power) and int(power) % 2 == 1
         return math.copysign(math.inf, value) if odd else math.inf
@@ -190,7 +192,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "asin": _as_java(math.asin),
     "acos": _as_java(math.acos),
     "atan": _as_java(math.atan),
-    "atan2": math.atan2,
+    "atan2": lambda y, x: math.atan2(y + 0.0, x + 0.0),
     "degrees": _as_java(math.degrees),
     "radians": _as_java(math.radians),
     "isnan": lambda value: value != value,

@@ -42,7 +42,9 @@ def moved_back(near: pa.Array, floor: pa.Array, cycles: Numbers, faults: Faults)
     down = numbers(near).astype(np.int64) - numbers(floor)
     start = numbers(near) + cycles * cycle
     bad = start < down + earliest
-    return null_where(from_numbers(np.where(bad, 0, start - down), valid(near), type_), bad, faults, "overflow")
+    return null_where(
+        from_numbers(np.where(bad, 0, start - down), valid(near), type_), bad, faults, "overflow"
+    )
 
 
 def _whole(type_: pa.DataType) -> pa.DataType:

@@ -113,7 +113,7 @@ def _rounded(array: pa.Array, places: int, type_: pa.DataType, faults: Faults) -
 
 def _rounded_floats(values: Numbers, places: int) -> Numbers:
     if places > 308 or places < -309:
-        return values if places > 0 else np.copysign(0.0, values)
+        return values if places > 0 else np.where(np.isfinite(values), np.copysign(0.0, values), values)
     size = np.abs(values.astype(np.float64))
     with np.errstate(all="ignore"):
         if places >= 0:
@@ -161,8 +161,24 @@ def _rounded_decimal(array: pa.Array, places: int, type_: pa.DataType, faults: F
     if places >= 0:
         exact = decimals.relabel(decimals.widen(steps), decimals.WIDEST, places)
         return decimals.fit(exact, type_, faults)
+    if places < -37:  # to nothing, or to a number of 39 digits
+        steps = null_where(
+            steps, numbers(pc.not_equal(steps, pa.scalar(Decimal(0), steps.type))), faults, "overflow"
+        )
+        return decimals.fit(decimals.widen(steps), type_, faults)
     power = pa.scalar(Decimal(10) ** -places, pa.decimal128(38, 0))
     return decimals.combine("multiply", [steps, power], type_, faults)
+
+
+def _power(base: Value, exponent: Value) -> Value:
+    """As Java has it: 1 to a power that is NaN or infinite is NaN, where C says 1."""
+    ones = pc.and_(pc.equal(pc.abs(base), 1.0), pc.is_inf(exponent))
+    return pc.if_else(pc.or_(pc.is_nan(exponent), ones), math.nan, pc.power(base, exponent))
+
+
+def _angle(y: Value, x: Value) -> Value:
+    """ATAN2 of numbers without a -0.0, as in Spark."""
+    return pc.atan2(pc.add(y, 0.0), pc.add(x, 0.0))
 
 
 def _constant(number: float, arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
@@ -179,14 +195,14 @@ KERNELS: dict[str, Kernel] = {
     "radians": partial(_numpy, np.radians),
     "sqrt": partial(_arrow, pc.sqrt),
     "exp": partial(_arrow, pc.exp),
-    "power": partial(_arrow, pc.power),
+    "power": partial(_arrow, _power),
     "sin": partial(_arrow, pc.sin),
     "cos": partial(_arrow, pc.cos),
     "tan": partial(_arrow, pc.tan),
     "asin": partial(_arrow, pc.asin),
     "acos": partial(_arrow, pc.acos),
     "atan": partial(_arrow, pc.atan),
-    "atan2": partial(_arrow, pc.atan2),
+    "atan2": partial(_arrow, _angle),
     "sinh": partial(_arrow, pc.sinh),
     "cosh": partial(_arrow, pc.cosh),
     "tanh": partial(_arrow, pc.tanh),

@@ -284,7 +284,8 @@ def whole_part(arguments: Arguments) -> Resolved:
     resolved = takes(pa.int64(), NUMBER)(arguments)
     (type_,) = resolved.coercions
     if is_decimal(type_):
-        return Resolved(arguments.name, (type_,), bounded_decimal(type_.precision - type_.scale + 1, 0))
+        more = 1 if type_.scale else 0
+        return Resolved(arguments.name, (type_,), bounded_decimal(type_.precision - type_.scale + more, 0))
     return Resolved(arguments.name, (pa.int64() if is_integer(type_) else pa.float64(),), pa.int64())
 
 
