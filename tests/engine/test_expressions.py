@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 from contextlib import suppress
 from decimal import Decimal
@@ -315,6 +316,13 @@ def test_coalesce_and_its_kin():
     assert apply("nvl2", a, Literal("y", STRING), Literal("n", STRING)) == (["y", "n", "n"], {})
     assert apply("nullif", b, Literal(8, I32)) == ([7, None, None], {})
     assert apply("nullif", column(F64, NAN, 1.0), Literal(NAN, F64)) == ([None, 1.0], {})
+    day, noon = datetime.date(1970, 1, 1), datetime.datetime(1970, 1, 1, 12)
+    assert apply("nullif", column(pa.date32(), day), column(pa.timestamp("us"), noon))[0] == [day]
+    assert apply("nullif", column(pa.string(), "x", "0", "5"), Literal(0, I32)) == (
+        ["x", None, "5"],
+        {"cast": 1},
+    )
+    assert bound("nullif", Column(0, pa.decimal128(5, 2), "c"), Literal(0, I32)).type == pa.decimal128(5, 2)
     assert apply("nanvl", column(F64, NAN, 1.0, None), Literal(0.0, F64)) == ([0.0, 1.0, None], {})
     assert apply("isnan", column(F64, NAN, 1.0, None)) == ([True, False, False], {})
     assert apply("is_null", a) == ([False, True, True], {})

@@ -59,9 +59,8 @@ def _call(call: Call, row: Row) -> object:
     if name == "isnan":
         return values[0] is not None and values[0] != values[0]
     if name == "nullif":
-        same = (
-            values[0] is not None and values[1] is not None and order_key(values[0]) == order_key(values[1])
-        )
+        left = None if values[0] is None else cast(values[0], arguments[0].type, arguments[1].type)
+        same = left is not None and values[1] is not None and order_key(left) == order_key(values[1])
         return None if same else values[0]
     if name == "concat_ws":
         return None if values[0] is None else str(values[0]).join(str(v) for v in values[1:] if v is not None)

@@ -13,6 +13,7 @@ from functools import partial, reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.engine.casts import cast
 from sash.engine.values import Faults, Kernel, Value, as_array, columns_of_length, length_of
 
 _COMPARE: dict[str, Callable[..., Value]] = {
@@ -96,7 +97,8 @@ def _extreme(name: str, arguments: Sequence[Value], type_: pa.DataType, faults: 
 
 def _nullif(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
     first = as_array(arguments[0], length_of(arguments))
-    same = as_array(compare("eq", (first, arguments[1]), type_, faults), len(first)).fill_null(False)
+    alike = cast([first], arguments[1].type, faults)
+    same = as_array(compare("eq", (alike, arguments[1]), type_, faults), len(first)).fill_null(False)
     return pc.if_else(same, pa.scalar(None, type_), first)
 
 

@@ -213,6 +213,8 @@ def can_fault(expression: Expression) -> bool:
         return False
     if any(can_fault(argument) for argument in expression.arguments):
         return True
+    if expression.function == "nullif":  # it casts the first to compare it with the other
+        return not _always_fits(*(argument.type for argument in expression.arguments))
     if expression.function not in FAULTING:
         return False
     if expression.function in HARMLESS_ON_DOUBLES and pa.types.is_floating(expression.type):

@@ -111,7 +111,10 @@ def _pattern(rule: Rule) -> Rule:
 
 
 def _nullif(arguments: Arguments) -> Resolved:
-    return Resolved("nullif", comparison(arguments).coercions, comparison(arguments).coercions[0])
+    """They are compared in their common type, the first comes out as it is."""
+    _, both = comparison(arguments).coercions
+    first = both if kinds.is_null(arguments.types[0]) else arguments.types[0]
+    return Resolved("nullif", (first, both), first)
 
 
 def _two(rule: Rule) -> Rule:
