@@ -63,8 +63,9 @@ def _date_trunc(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) 
 def _trunc(arguments: Sequence[Value], type_: pa.DataType, faults: Faults) -> Value:
     def call(given: list[Value]) -> Value:
         unit = CALENDAR_UNITS.get(given[1].lower())
-        known = unit in UNITS_OF_DATES
-        return _start(given[0], unit, faults) if known else pa.nulls(len(given[0]), type_)
+        if unit is None or unit not in UNITS_OF_DATES:
+            return pa.nulls(len(given[0]), type_)
+        return _start(given[0], unit, faults)
 
     return per_constant(arguments, (1,), type_, call)
 
