@@ -98,7 +98,7 @@ def test_types_with_nothing_in_common(types):
         ("upper", [I32], [STRING], STRING),
         ("length", [pa.binary()], [pa.binary()], I32),
         ("substring", [STRING, I8, I32], [STRING, I64, I64], STRING),
-        ("year", [STRING], [TIMESTAMP], I32),
+        ("year", [STRING], [DATE], I32),
         ("hour", [DATE], [TIMESTAMP], I32),
         ("shiftleft", [I8, I32], [I32, I64], I32),
         ("sqrt", [decimal(5, 2)], [F64], F64),

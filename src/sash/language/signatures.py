@@ -118,7 +118,7 @@ TIMESTAMP = _fixed("a timestamp", pa.timestamp("us"), _is_moment)
 TEXT_OR_BYTES = Kind("a string or bytes", lambda t: t if kinds.is_binary(t) else TEXT.cast(t))
 NUMBER = _kept("a number", pa.float64(), is_numeric)
 INTEGRAL = _kept("an integer", pa.int64(), is_integer)
-MOMENT = _kept("a date or timestamp", pa.timestamp("us"), _is_moment)
+MOMENT = _kept("a date or timestamp", pa.date32(), _is_moment)
 
 
 def takes(result: Any, *parameters: Kind, optional: int = 0, more: bool = False) -> Rule:
