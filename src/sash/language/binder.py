@@ -39,6 +39,8 @@ _BEFORE_ARGUMENTS = re.compile(r"(\w+)\s*\(\s*(?:DISTINCT\s+)?$", re.IGNORECASE)
 
 _LITERALS = (exp.Literal, exp.Boolean, exp.Null, exp.HexString, exp.RawString, exp.Interval)
 
+_SECONDS = ("second", "seconds", "sec", "secs", "s")
+
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Bracket: ("Nested values are carried along, not looked into.", "Select the whole column."),
     exp.Dot: ("Nested values are carried along, not looked into.", "Select the whole column."),
@@ -92,6 +94,13 @@ class Binder:
         if isinstance(node, (exp.Filter, exp.Star, *AGGREGATES)):
             return self._aggregate(node)
         self._refuse(node)
+        if isinstance(node, exp.Extract) and node.this.name.lower() in _SECONDS:
+            raise self.error(
+                "SASH-BIND-006",
+                "EXTRACT of seconds would have their fraction, and is not known.",
+                "Write second(t) for whole seconds, or unix_micros(t) % 60000000 for microseconds.",
+                node,
+            )
         name, arguments = call_of(node)
         if not is_known(name):  # before its arguments: what stands there may only make sense to it
             for argument in arguments:

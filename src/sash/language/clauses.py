@@ -94,6 +94,8 @@ def refuse_unknown_clauses(query: exp.Expr, text: str) -> None:
             raise _refused(f"{word} is not part of the language.", remedy, node, text)
         if isinstance(node, exp.Group) and all(each == exp.Tuple() for each in node.expressions):
             raise _empty("GROUP BY names nothing.", "Say by what to group, or leave it out.", node, text)
+        if isinstance(node, exp.Order) and any(isinstance(each.this, exp.Var) for each in node.expressions):
+            raise _refused("ORDER BY ALL is not part of the language.", "Name the columns.", node, text)
         if isinstance(node, exp.In) and not (node.expressions or node.args.get("query")):
             raise _empty("The list after IN is empty.", "Put at least one value into it.", node, text)
         if isinstance(node, (exp.From, exp.Join)) and not _named_or_query(node.this):

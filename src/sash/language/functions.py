@@ -97,11 +97,20 @@ def is_known(name: str) -> bool:
     return name.lower() in _dictionary() or name.lower() in AGGREGATES
 
 
+_WINDOWS = ("window", "session_window", "tumble", "tumbling", "hop", "hopping")
+
+
 def stranger(name: str) -> FunctionError:
     key = name.lower()
     if key in NOT_OF_THE_ROW or key == "unix_timestamp":
         return NotAFunctionOfTheRow(name)
-    near = difflib.get_close_matches(key, [*function_names(), *AGGREGATES], n=3)
+    if key in _WINDOWS:
+        remedy = (
+            "Put the window after the stream's name in FROM, such as [RANGE 10 MINUTES SLIDE 10 MINUTES]."
+        )
+        return UnknownFunction(f"There is no function '{name}'.", remedy)
+    names = [each for each in function_names() if each != "ts_or_ds_to_date"]  # sqlglot's own word
+    near = difflib.get_close_matches(key, [*names, *AGGREGATES], n=3)
     choices = " or ".join(f"'{one}'" for one in near)
     remedy = f"Did you mean {choices}?" if near else "See docs/language.md for all."
     return UnknownFunction(f"There is no function '{name}'.", remedy)

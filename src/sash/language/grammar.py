@@ -80,7 +80,11 @@ class StatementParser(ColumnsParser):
         raise SashError(
             "SASH-PARSE-006",
             f"'{first}' does not begin a statement that Sash knows.",
-            remedy=f"Did you mean {close[0]}?" if close else f"Begin with {_STATEMENTS}.",
+            remedy=f"Write {word}(SELECT ...)."
+            if close == [word]
+            else f"Did you mean {close[0]}?"
+            if close
+            else f"Begin with {_STATEMENTS}.",
             place=place_between(self.sql, self._curr),
         )
 

@@ -165,6 +165,9 @@ def _syntax_error(trouble: tuple[int, str] | None, tokens: list[Token], text: st
         sentence = f"Something is missing before {quoted}."
     else:
         sentence = f"{quoted} cannot stand here."
+        for token in tokens[max(index - 1, 0) : index + 1]:
+            if (word := token.text.upper()) in ("RANGE", "ROWS"):
+                remedy = f"Put a window in square brackets after the stream's name, such as [{word} 10]."
         for token in tokens[max(index - 1, 0) : index + 2]:
             if meant := _meant(token):
                 place = place_between(text, token)

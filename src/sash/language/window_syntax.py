@@ -128,7 +128,9 @@ def _unit(word: str | None, token: Token | None, text: str) -> str | None:
         raise SashError(
             "SASH-PARSE-011",
             f"'{word}' is not a unit of time.",
-            remedy=f"Use one of {', '.join(name.upper() + 'S' for name in UNITS)} or their short forms "
+            remedy="Leave it out: a window looks back from the present."
+            if word.upper() == "PRECEDING"
+            else f"Use one of {', '.join(name.upper() + 'S' for name in UNITS)} or their short forms "
             "us, ms, s, min, h, d.",
             place=place_between(text, token),
         )
