@@ -146,13 +146,16 @@ class Node:
         self.asked.append((task.stage, task.bucket))
         return iter(self.keeper.step(task, packs))
 
-    def task(self, batch: int, partition: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        """What a task of the only leg gives for a batch of rows."""
+    def task(
+        self, batch: int, partition: int, rows: pa.Table, number: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """What a task of the only leg gives for a batch of rows; `number` is Spark's for the task."""
         sent = Packer(self.pipeline).pack([("s", rows)], (0, 0), Control(end=True))
         every = zip(sent.column(0).to_pylist(), sent.column(1), strict=True)
         own = {b: [p.as_buffer()] for b, p in every if b % self.pipeline.partitions == partition}
         (leg,) = self.pipeline.legs
-        return Leg(self.pipeline, leg, self.run, batch, partition, ask=self.ask).given(own)
+        number = partition if number is None else number
+        return Leg(self.pipeline, leg, self.run, batch, number, ask=self.ask).given(own)
 
     def tasks(self, batch: int, partitions: Sequence[int]) -> list[pa.RecordBatch]:
         """What some tasks of a batch give, one after another."""
@@ -190,6 +193,19 @@ def test_a_task_that_is_run_again_gives_the_same_again(tmp_path: Path) -> None:
     assert [told(killed.tasks(0, [p])) for p in (2, 1, 0)] == first[::-1]
     again = Node(node.pipeline, "another run")
     assert told(again.tasks(0, (2, 1, 0))) == told(node.tasks(0, (0, 1, 2)))
+
+
+def test_a_task_s_number_is_not_the_partition_s(tmp_path: Path) -> None:
+    """Behind coalesce(1) one task has all partitions; behind a union they are numbered on."""
+    plain = Node(made(tmp_path / "plain"))
+    expected = [told(plain.tasks(batch, (0, 1, 2))) for batch in range(2)]
+    for name, numbers in (("coalesced", (0, 0, 0)), ("united", (4, 5, 6))):
+        node = Node(made(tmp_path / name))
+        for batch in range(2):
+            for _ in range(2):  # a frame that is evaluated twice gives the same twice
+                each = enumerate(numbers)
+                given = [one for p, number in each for one in node.task(batch, p, rows(batch), number)]
+                assert told(given) == expected[batch]
 
 
 def test_who_wants_one_row_only_leaves_no_stage_behind(tmp_path: Path) -> None:

@@ -63,9 +63,12 @@ class Settings:
         Sizes(buckets=7, partitions=4, hosts=4, tasks=4)
         >>> Settings(low_latency=True).sizes(4)
         Sizes(buckets=1, partitions=1, hosts=1, tasks=1)
+        >>> Settings(buckets=2, partitions=3).sizes(4)  # a task without a bucket has nothing to do
+        Sizes(buckets=2, partitions=2, hosts=4, tasks=4)
         """
         cores = 1 if self.low_latency else max(1, cores)
-        partitions = self.partitions or min(cores, self.buckets or cores)
+        partitions = self.partitions or cores
+        partitions = min(partitions, self.buckets or partitions)
         return Sizes(self.buckets or partitions, partitions, self.hosts or cores, self.tasks or cores)
 
 

@@ -31,17 +31,24 @@ class Leg:
         partition: int,
         ask: Callable[[Pipeline, Task, Sequence[pa.Buffer]], Batches] = ask,
     ) -> None:
+        """`partition`: Spark's number of the task."""
         self._pipeline, self._stages = pipeline, stages
         self._run, self._batch, self._partition = run, batch, partition
         self._ask = ask
 
     def given(self, packs: Packs) -> Batches:
         """What the leg makes of the packs that Spark brought for the task's buckets."""
-        # Where a batch of a DataFrame has no partition nobody sends packs; the batch is told of all the same,
-        # so that a bucket that does not know of the batch before has lost it.
-        buckets = self._pipeline.buckets_of(self._stages[0])
-        own = range(self._partition, buckets, self._pipeline.partitions)
-        return self._asked(self._stages, {bucket: packs.get(bucket, ()) for bucket in sorted({*packs, *own})})
+        if packs:
+            # Not the task's number: behind coalesce() one task has several partitions, one after another,
+            # and behind union() they are numbered on.
+            self._partition = min(packs) % self._pipeline.partitions
+        elif self._stages[0].number == 1:
+            # Where a batch of a DataFrame has no partition nobody sends packs; the batch is told of all the
+            # same, so that a bucket that does not know of the batch before has lost it.
+            self._partition %= self._pipeline.partitions
+            own = range(self._partition, self._pipeline.buckets, self._pipeline.partitions)
+            packs = dict.fromkeys(own, ())
+        return self._asked(self._stages, dict(sorted(packs.items())))
 
     def _asked(self, stages: Sequence[Stage], packs: Packs) -> Batches:
         """What buckets of the first of the stages give, one after another, and then those of the others.
