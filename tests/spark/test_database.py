@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark import InheritableThread
+from pyspark.errors import StreamingQueryException
 
 import sash
 from sash.errors import SashError
 from sash.spark.database import SparkDatabase
+from sash.spark.failures import sash_error
 from sash.spark.runs import trigger_of
 from sash.spark.settings import settings_from
 
@@ -368,6 +372,60 @@ def test_a_frame_of_changes_for_ones_own_query(db: SparkDatabase, spark: Any, tm
     final = [row for row in in_process(TALKERS)[0] if row[-2] < ROWS[-1]["ts"]]  # its last instant is open
     assert collected(spark.table("own")) == final
     assert db.query(SEEN).to_spark().columns == ["src", "at", "change"]
+
+
+def _coalesced(batch: Any) -> list[tuple[Any, ...]]:
+    return collected(batch.coalesce(1))
+
+
+def _united(batch: Any) -> list[tuple[Any, ...]]:
+    one, two = batch.where("src < 'b'"), batch.where("src >= 'b'")
+    return collected(one.union(two))
+
+
+def _in_a_thread_that_inherits(batch: Any) -> list[tuple[Any, ...]]:
+    given: list[tuple[Any, ...]] = []
+    thread = InheritableThread(target=lambda: given.extend(collected(batch)))
+    thread.start()
+    thread.join()
+    return given
+
+
+@pytest.mark.parametrize("look", [_coalesced, _united, _in_a_thread_that_inherits])
+def test_a_batch_of_ones_own_may_be_evaluated_in_many_ways(
+    db: SparkDatabase, tmp_path: Path, look: Callable[[Any], list[tuple[Any, ...]]]
+) -> None:
+    """Tasks then have other numbers than the partitions of the frame, and some have several of them."""
+    for i in range(3):
+        write(tmp_path / "in", str(i), ROWS[i * 4 : i * 4 + 4])
+        os.utime(tmp_path / "in" / f"{i}.parquet", (1_700_000_000 + i,) * 2)
+    packets(db, tmp_path / "in", maxFilesPerTrigger="1")
+    frame = db.query(TALKERS + " ORDER BY bytes DESC LIMIT 2").to_spark(checkpoint=tmp_path / "c")
+    given: list[tuple[Any, ...]] = []
+    writer = frame.writeStream.foreachBatch(lambda batch, _: given.extend(look(batch)))
+    writer = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    (said,) = in_process(TALKERS + " ORDER BY bytes DESC LIMIT 2")
+    assert sorted(given) == [row for row in said if row[-2] < ROWS[-1]["ts"]]
+
+
+def test_a_thread_that_does_not_know_the_batch_is_refused(db: SparkDatabase, tmp_path: Path) -> None:
+    """It would take every batch for the first one, and give wrong rows."""
+    write(tmp_path / "in", "0", ROWS)
+    packets(db, tmp_path / "in")
+    frame = db.query(TALKERS).to_spark(checkpoint=tmp_path / "c")
+
+    def apart(batch: Any, number: int) -> None:
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(batch.collect).result()
+
+    writer = frame.writeStream.foreachBatch(apart).option("checkpointLocation", str(tmp_path / "c"))
+    run = writer.trigger(availableNow=True).start()
+    with pytest.raises(StreamingQueryException) as caught:
+        run.awaitTermination()
+    error = sash_error(caught.value)
+    assert error.code == "SASH-SPARK-091"
+    assert "persist()" in str(error.remedy)
 
 
 def test_a_folder_has_one_sink_and_is_not_read_by_the_same_run(db: SparkDatabase, tmp_path: Path) -> None:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sash.errors import SashError
 from sash.spark.buckets.crossing import crossed
 from sash.spark.failures import telling
 from sash.spark.pipelines.pipeline import Pipeline
 from sash.spark.types import from_spark, quoted, spark_arrow_schema, spark_schema
 
 if TYPE_CHECKING:
+    from pyspark import TaskContext
     from pyspark.sql import DataFrame
 
 _PACKS = "bucket int, pack binary"
@@ -90,6 +92,19 @@ def _passed_on(paths: Sequence[str], own: Batches) -> Batches:
         yield from own if first is None else first.result()
 
 
+def _batch_of(context: TaskContext) -> int:
+    """The number of the batch that a task is of, as the thread knows it that asked for its rows."""
+    number = context.getLocalProperty("streaming.sql.batchId")
+    if number is None:
+        raise SashError(
+            "SASH-SPARK-091",
+            "Rows of a batch were asked for in a thread that does not know which batch it is.",
+            remedy="In a foreachBatch of your own call persist() and count() before other threads get the "
+            "batch, or start them as pyspark.InheritableThread.",
+        )
+    return int(number)
+
+
 def _stepping(pipeline: Pipeline, leg: int) -> Callable[[Batches], Batches]:
     result = spark_arrow_schema(pipeline.schema)
     last = leg == len(pipeline.legs) - 1
@@ -109,7 +124,7 @@ def _stepping(pipeline: Pipeline, leg: int) -> Callable[[Batches], Batches]:
         context = TaskContext.get()
         assert context is not None
         run = context.getLocalProperty("spark.jobGroup.id") or ""  # one for each start of a query
-        number = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+        number = _batch_of(context)
         packs: dict[int, list[pa.Buffer]] = {}
         paths: list[str] = []
         for batch in batches:
