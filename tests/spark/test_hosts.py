@@ -359,6 +359,17 @@ def test_the_windows_of_a_run_that_is_over_are_let_go(pipeline: Pipeline, tmp_pa
     assert host._answer((pipeline.digest, None, again), [pack.as_buffer()]) is not None
 
 
+def test_a_damaged_note_of_an_end_ends_no_host(pipeline: Pipeline, tmp_path: Path) -> None:
+    """Every host looked at it, and died of it again and again."""
+    pack = Packer(pipeline).pack([("s", pa.table({"ts": [1], "k": [1]}))], (0, 0)).column(1)[0]
+    host = _Host()
+    host._answer((pipeline.digest, pickle.dumps(pipeline), TASK), [pack.as_buffer()])
+    note_end(tmp_path, TASK.run)
+    (tmp_path / "sash" / "ended").write_bytes(b"2\xff3")
+    host.forget_ended()
+    assert host._answer((pipeline.digest, None, TASK), [pack.as_buffer()]) is not None
+
+
 def test_the_windows_of_a_temporary_checkpoint_go_with_it(pipeline: Pipeline, tmp_path: Path) -> None:
     for temporary in (False, True):
         place = tmp_path / str(temporary)

@@ -27,8 +27,8 @@ def note_end(checkpoint: Path, run: str) -> None:
 
 
 def ended_run(checkpoint: str) -> str | None:
-    """The last run that is noted to be over; None if none is, or nobody can tell."""
+    """The last run that is noted to be over; None if none is, or nobody can tell, as of a damaged note."""
     try:
         return (Path(checkpoint) / _FILE).read_text()
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return None
