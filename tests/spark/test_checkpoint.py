@@ -297,6 +297,16 @@ def test_logs_of_spark_that_are_cut_short_are_refused(tmp_path: Path, file: str,
     Path(tmp_path / "sash" / "lock").unlink()  # and it is not held any more
 
 
+@pytest.mark.parametrize("content", [b"", b'{"id":"9771', b'{"id":"9771\xff"}', b'["id"]', b"{}"])
+def test_metadata_of_spark_that_are_damaged_are_refused(tmp_path: Path, content: bytes) -> None:
+    settled(tmp_path, {"talkers": TALKERS})
+    spark_logs(tmp_path, 1, 1)
+    (tmp_path / "metadata").write_text('{"id":"9771e213-6cd9-4785-83c7-cb4baf74e878"}')
+    Checkpoint(tmp_path).close()
+    (tmp_path / "metadata").write_bytes(content)
+    assert "metadata" in refused("SASH-SPARK-060", lambda: Checkpoint(tmp_path)).message
+
+
 def test_offsets_that_are_gone_are_told(tmp_path: Path) -> None:
     settled(tmp_path, {"talkers": TALKERS})
     spark_logs(tmp_path, 1, 2)

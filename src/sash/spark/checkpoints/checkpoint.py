@@ -117,6 +117,9 @@ def check_spark_logs(path: Path) -> None:
     planned, committed = newest(path / "offsets"), newest(path / "commits")
     if committed is not None and (planned is None or planned < committed):
         raise _broken(path, f"batch {committed} is committed, and its offsets are gone")
+    metadata = path / "metadata"
+    if metadata.exists() and not _names_query(metadata.read_bytes()):
+        raise _broken(path, "metadata is not as it was written")
     for folder in ("offsets", "commits"):
         last = newest(path / folder)
         for batch in range(max(0, (last or 0) - 1), (last or 0) + 1):
@@ -137,6 +140,15 @@ def _whole(content: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _names_query(content: bytes) -> bool:
+    """Whether a file of Spark's metadata says which query the checkpoint is of."""
+    try:
+        metadata = json.loads(content)
+    except ValueError:
+        return False
+    return isinstance(metadata, dict) and isinstance(metadata.get("id"), str)
 
 
 def _local(given: object) -> Path:
