@@ -93,7 +93,21 @@ def test_of_two_at_once_one_takes_all(tmp_path: Path) -> None:
             task.join()
         assert [one is None for one in found].count(False) == 1
     left = os.listdir(tmp_path / "sash" / "state" / "2-0")
-    assert sorted(left) == ["49.run.from-0", "49.run.from-1", "49.run.taken"]
+    assert sorted(left) == ["49.run.came-0", "49.run.came-1", "49.run.from-0", "49.run.from-1"]
+
+
+def test_a_frame_that_is_evaluated_twice_at_once_has_all_rows_twice(tmp_path: Path) -> None:
+    """Where one evaluation overtakes the other, both have all packs from tasks of one partition."""
+    pipeline = made(tmp_path, buckets=2, partitions=2)
+    first, second = meetings(pipeline, 0), meetings(pipeline, 0)
+    first[1].bring(1, pack(1))
+    assert taken(first[1]) is None
+    second[0].bring(0, pack(0))
+    second[1].bring(1, pack(1))
+    assert taken(second[1]) is None
+    assert taken(second[0]) is not None
+    first[0].bring(0, pack(0))
+    assert taken(first[0]) is not None
 
 
 def test_what_a_run_left_that_was_killed_is_not_taken(tmp_path: Path) -> None:
@@ -114,6 +128,7 @@ def test_who_dies_over_the_note_is_run_again_and_takes_all(
     pipeline = made(tmp_path, buckets=2, partitions=2)
     one, two = meetings(pipeline, 0)
     one.bring(0, pack(0))
+    assert taken(one) is None
     two.bring(1, pack(1))
     with monkeypatch.context() as patched:
         patched.setattr(os, "link", dies)

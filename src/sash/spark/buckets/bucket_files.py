@@ -5,7 +5,7 @@
 | `<batch>.step` | the packs of a batch, and the manifest as of that batch |
 | `<batch>.snapshot` | the bucket's state after that batch |
 | `<batch>.results` | rows of queries that end here, for the last leg to pick up; no part of the state |
-| `<batch>.<run>.from-<bucket>`, `<batch>.<run>.taken` | what tasks bring for a batch (`meeting.py`) |
+| `<batch>.<run>.from-<bucket>`, `<batch>.<run>.came-<place>` | what tasks bring for a batch (`meeting.py`) |
 
 A manifest names a snapshot (or none) and the batches to play after it. Files are written beside
 their place and renamed, so they are whole or not there, and never change. A log is merged when it
@@ -15,7 +15,7 @@ the window holds. What a retained batch's manifest names is kept, everything old
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "BucketFiles", "Manifest", "files_of", "read_results", "unwritable"]
+__all__ = ["FORMAT", "BucketFiles", "Manifest", "damaged", "files_of", "read_results", "unwritable"]
 
 import errno
 import json
@@ -219,12 +219,12 @@ class BucketFiles:
             with pa.memory_map(str(path)) as file:
                 content = file.read_buffer()
         except (OSError, pa.ArrowException) as error:
-            raise _damaged(path, f"it cannot be read ({error})") from error
+            raise damaged(path, f"it cannot be read ({error})") from error
         if content.size < _HEADER.size:
-            raise _damaged(path, "it is cut short")
+            raise damaged(path, "it is cut short")
         magic, format_, checksum, length = _HEADER.unpack(content[: _HEADER.size])
         if magic != _MAGIC:
-            raise _damaged(path, "it is not a file of Sash")
+            raise damaged(path, "it is not a file of Sash")
         if format_ != FORMAT:
             raise SashError(
                 "SASH-SPARK-082",
@@ -232,15 +232,15 @@ class BucketFiles:
                 remedy="Go on with the Sash that wrote it, or start with a new checkpoint.",
             )
         if content.size < _HEADER.size + length:
-            raise _damaged(path, "it is cut short")
+            raise damaged(path, "it is cut short")
         text = content.slice(_HEADER.size, length)
         if zlib.crc32(text) != checksum:
-            raise _damaged(path, "its header does not match its checksum")
+            raise damaged(path, "its header does not match its checksum")
         header: dict[str, Any] = json.loads(bytes(text))
         if header.get("of", _of(path)) != _of(path):  # earlier files do not say
-            raise _damaged(path, f"it was written as '{header['of']}'")
+            raise damaged(path, f"it was written as '{header['of']}'")
         if content.size != _HEADER.size + length + sum(header["sizes"]):
-            raise _damaged(path, "it is cut short")
+            raise damaged(path, "it is cut short")
         return header, content
 
     def _read(self, path: Path) -> tuple[dict[str, Any], list[pa.Buffer]]:
@@ -252,7 +252,7 @@ class BucketFiles:
             bodies.append(content.slice(at, size))
             at += size
             if zlib.crc32(bodies[-1]) != expected:
-                raise _damaged(path, "its content does not match its checksum")
+                raise damaged(path, "its content does not match its checksum")
         return header, bodies
 
 
@@ -261,7 +261,7 @@ def read_results(path: str) -> Iterator[pa.RecordBatch]:
     try:
         yield from read_pieces(pa.memory_map(path))
     except FileNotFoundError as error:
-        raise _damaged(Path(path), "it is not there") from error
+        raise damaged(Path(path), "it is not there") from error
 
 
 def _of(path: Path) -> str:
@@ -288,7 +288,8 @@ def unwritable(path: Path, error: OSError) -> SashError:
     )
 
 
-def _damaged(path: Path, why: str) -> SashError:
+def damaged(path: Path, why: str) -> SashError:
+    """The error for a file that is not as it was written."""
     return SashError(
         "SASH-SPARK-081",
         f"The state '{path}' is damaged: {why}.",

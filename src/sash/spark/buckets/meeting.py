@@ -4,9 +4,10 @@ A task that has all buckets has all packs at hand. Several tasks of one node who
 bucket leave their packs in files; who is the last to do so takes them, and has that bucket stepped. A
 stage of Spark for a few rows would take longer than all else does for a small batch.
 
-Two tasks may both find themselves the last, and a task may be run again: so it is noted who took the
-packs, and whoever did takes them again. Files are a run's own: nothing is taken that a run which was
-killed has left.
+A task may be run again, and two tasks of one partition at once where a frame is evaluated twice. So it is
+noted in which order the partitions came: every task of the one that came last takes the packs, before or
+after whatever others do, and no other task does. Files are a run's own: nothing is taken that a run which
+was killed has left.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from sash.catalog.atomic_files import create_file, replace_file
-from sash.spark.buckets.bucket_files import BucketFiles, files_of, unwritable
+from sash.spark.buckets.bucket_files import BucketFiles, damaged, files_of, unwritable
 from sash.spark.failpoints import failpoint
 from sash.spark.pipelines.pipeline import Pipeline, Stage
 
@@ -44,7 +45,7 @@ def meeting_of(pipeline: Pipeline, stage: Stage, run: str, batch: int, partition
     if pipeline.partitions == 1:
         return _AtHand()
     files = files_of(pipeline.checkpoint, stage.number + 1, 0)
-    return _InFiles(files, run, batch, partition, pipeline.buckets_of(stage))
+    return _InFiles(files, run, batch, partition, pipeline.partitions, pipeline.buckets_of(stage))
 
 
 class _AtHand:
@@ -65,9 +66,11 @@ class _AtHand:
 class _InFiles:
     """Other tasks have other buckets; the next stage has one."""
 
-    def __init__(self, files: BucketFiles, run: str, batch: int, partition: int, buckets: int) -> None:
+    def __init__(
+        self, files: BucketFiles, run: str, batch: int, partition: int, partitions: int, buckets: int
+    ) -> None:
         self._files, self._run, self._batch = files, run, batch
-        self._partition, self._buckets = partition, buckets
+        self._partition, self._partitions, self._buckets = partition, partitions, buckets
 
     def bring(self, bucket: int, packs: pa.RecordBatch) -> None:
         (pack,) = packs.column(1)
@@ -82,28 +85,39 @@ class _InFiles:
         failpoint("brought")
 
     def take(self) -> Brought | None:
+        if self._place() < min(self._partitions, self._buckets) - 1:
+            return None  # somebody was still to come
+        failpoint("taken")
         try:
-            packs = [pa.py_buffer(self._from(b, self._batch).read_bytes()) for b in range(self._buckets)]
-        except FileNotFoundError:
-            return None  # somebody is still to come
-        return {0: packs} if self._is_first() else None
+            return {0: [pa.py_buffer(self._from(b, self._batch).read_bytes()) for b in range(self._buckets)]}
+        except FileNotFoundError as error:
+            raise damaged(Path(error.filename), "it is not there") from error
 
-    def _is_first(self) -> bool:
-        """Whether no other task took the packs of this batch; noted for good, in one step: of a task that
-        died over a note without its number nobody would know that it took them."""
-        path, own = self._taken(self._batch), str(self._partition).encode()
+    def _place(self) -> int:
+        """As which one, from 0, the task's partition came; noted for good, in one step: of a task that
+        died over a note without its number nobody would know that it came."""
+        own = str(self._partition).encode()
+        place = 0
+        while (here := self._came(place, own)) != own:
+            place += here is not None
+        with suppress(FileNotFoundError):
+            os.unlink(self._note(place, self._batch - 1))
+        return place
+
+    def _came(self, place: int, own: bytes) -> bytes | None:
+        """Who came at a place: the own partition if nobody else did; None if that is to be asked again."""
+        path = self._note(place, self._batch)
         try:
-            if not create_file(path, lambda file: file.write(own)):
-                return path.read_bytes() == own
+            return path.read_bytes()
+        except FileNotFoundError:
+            pass
+        try:
+            return own if create_file(path, lambda file: file.write(own)) else None
         except OSError as error:
             raise unwritable(path, error) from error
-        with suppress(FileNotFoundError):
-            os.unlink(self._taken(self._batch - 1))
-        failpoint("taken")
-        return True
 
     def _from(self, bucket: int, batch: int) -> Path:
         return self._files.folder / f"{batch}.{self._run}.from-{bucket}"
 
-    def _taken(self, batch: int) -> Path:
-        return self._files.folder / f"{batch}.{self._run}.taken"
+    def _note(self, place: int, batch: int) -> Path:
+        return self._files.folder / f"{batch}.{self._run}.came-{place}"
