@@ -283,6 +283,20 @@ def test_a_snapshot_is_rebuilt_when_a_batch_comes_again(bench: Bench) -> None:
         assert answer(path) == expected
 
 
+@pytest.mark.parametrize("damage", [lambda old: b"", lambda old: old[:99], lambda old: old[:9] * 99])
+def test_a_damaged_answer_of_the_batch_before_is_told(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    files = AnswerFiles(tmp_path, "id")
+    files.put(0, pa.table({"k": [1, 2]}))
+    (version,) = tmp_path.glob("_answer=*")
+    content = version.read_bytes()
+    version.unlink()  # another name of answer.parquet, which stays whole
+    version.write_bytes(damage(content))
+    error = refused("SASH-SPARK-068", lambda: files.before(1))
+    assert version.name in error.message
+
+
 def test_a_new_checkpoint_starts_a_snapshot_anew_and_another_place_is_refused(bench: Bench) -> None:
     path = bench.folder / "out"
     bench.add(*BATCHES[:2])
@@ -421,6 +435,15 @@ def test_sinks_of_like_names_have_notes_of_their_own(spark: Any, tmp_path: Path)
         Ledger(run, name).note(len(name))
     assert [Ledger(run, name).has(3) for name in ("a b", "a_b", "a/b", "..")] == [True, True, True, False]
     assert len(list((tmp_path / "sash" / "sinks").iterdir())) == 4
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\xff"])
+def test_a_damaged_note_of_a_sink_is_told(spark: Any, tmp_path: Path, content: bytes) -> None:
+    run = Run(spark, "main", tmp_path, "id", True)
+    Ledger(run, "one").note(3)
+    (note,) = (tmp_path / "sash" / "sinks").iterdir()
+    note.write_bytes(content)
+    assert "sash/sinks/one" in refused("SASH-SPARK-050", lambda: Ledger(run, "one")).message
 
 
 @pytest.mark.parametrize("format", ["csv", "json"])

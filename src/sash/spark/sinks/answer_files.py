@@ -58,7 +58,18 @@ class AnswerFiles:
 
     def before(self, number: int) -> pa.Table | None:
         """The answer that a batch starts from; None for the first."""
-        return None if number == 0 else pq.read_table(self._existing(number - 1))
+        if number == 0:
+            return None
+        version = self._existing(number - 1)
+        try:
+            return pq.read_table(version)
+        except (OSError, pa.ArrowException) as error:
+            raise SashError(
+                "SASH-SPARK-068",
+                f"The snapshot in '{self._folder}' has no answer to go on from: '{version.name}' is damaged "
+                f"({error}).",
+                remedy="Put back a copy of the folder, or start with a new checkpoint.",
+            ) from error
 
     def put(self, number: int, answer: pa.Table | None) -> None:
         """Make an answer the newest: that of a batch, or (None) that of the batch before once more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["Ledger"]
 
 from sash.catalog.atomic_files import replace_file
+from sash.errors import SashError
 from sash.spark.sinks.places import as_file_name
 from sash.spark.sinks.sink import Run
 
@@ -17,7 +18,15 @@ class Ledger:
         folder = run.checkpoint / "sash" / "sinks"
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / as_file_name(name)
-        self._newest = int(self._file.read_text()) if self._file.exists() else -1
+        try:
+            self._newest = int(self._file.read_text()) if self._file.exists() else -1
+        except ValueError:
+            raise SashError(
+                "SASH-SPARK-050",
+                f"The checkpoint '{run.checkpoint}' is damaged: its sash/sinks/{self._file.name} is not as "
+                "it was written.",
+                remedy="Take another copy of the checkpoint, or start with a new one.",
+            ) from None
 
     def has(self, number: int) -> bool:
         """Whether the sink has a batch."""
