@@ -333,3 +333,9 @@ def test_divisions_that_arrow_gets_wrong_by_far():
     assert apply("int_divide", whole, step)[0] == [2**63 - 1, -4611686018427387891, None]
     exact = [Decimal("9223372036854775807.000000"), Decimal("-4611686018427387891.970785"), None]
     assert apply("divide", whole, step)[0] == exact
+
+
+def test_letters_that_become_several_and_the_sigma_at_the_end():
+    words = column(STRING, "straße", "ﬁn", "abc", None, "é")
+    assert apply("upper", words)[0] == ["STRASSE", "FIN", "ABC", None, "É"]
+    assert apply("lower", column(STRING, "ΑΣ ΣΑΣ", "İ", "ABC", None))[0] == ["ας σας", "i̇", "abc", None]

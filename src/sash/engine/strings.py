@@ -38,6 +38,36 @@ LONGEST = 2**26
 """More characters than this are not filled in: one row must not take all memory."""
 
 
+_LONGER_IN_CAPITALS = (
+    r"[\x{DF}\x{149}\x{1F0}\x{390}\x{3B0}\x{587}\x{1E96}-\x{1E9A}\x{1F50}\x{1F52}\x{1F54}\x{1F56}"
+    r"\x{1F80}-\x{1FAF}\x{1FB2}-\x{1FB4}\x{1FB6}\x{1FB7}\x{1FBC}\x{1FC2}-\x{1FC4}\x{1FC6}\x{1FC7}\x{1FCC}"
+    r"\x{1FD2}\x{1FD3}\x{1FD6}\x{1FD7}\x{1FE2}-\x{1FE4}\x{1FE6}\x{1FE7}\x{1FF2}-\x{1FF4}\x{1FF6}\x{1FF7}"
+    r"\x{1FFC}\x{FB00}-\x{FB06}\x{FB13}-\x{FB17}]"
+)
+_ODD_IN_SMALL = r"[\x{130}\x{3A3}]"
+"""Letters that become several, as the German sharp s, and the sigma, which hangs on its place in the word."""
+
+
+def _upper(array: pa.Array) -> pa.Array:
+    return _with_odd(pc.utf8_upper, _LONGER_IN_CAPITALS, str.upper, array)
+
+
+def _lower(array: pa.Array) -> pa.Array:
+    return _with_odd(pc.utf8_lower, _ODD_IN_SMALL, str.lower, array)
+
+
+def _with_odd(
+    kernel: Callable[[pa.Array], pa.Array], odd: str, by_hand: Callable[[str], str], array: pa.Array
+) -> pa.Array:
+    """Arrow's letter for letter, and Python's for the texts with odd letters."""
+    plain = kernel(array)
+    if pc.all(pc.string_is_ascii(array)).as_py() is not False:
+        return plain
+    found = pc.match_substring_regex(array, odd).fill_null(False)
+    texts = [by_hand(text) for text in array.filter(found).to_pylist()]
+    return pc.replace_with_mask(plain, found, pa.array(texts, plain.type)) if texts else plain
+
+
 def _plain(
     kernel: Callable[[Value], Value], arguments: Sequence[Value], type_: pa.DataType, faults: Faults
 ) -> Value:
@@ -285,8 +315,8 @@ def _named(pattern: str) -> tuple[str, int]:
 
 
 KERNELS: dict[str, Kernel] = {
-    "upper": partial(_plain, pc.utf8_upper),
-    "lower": partial(_plain, pc.utf8_lower),
+    "upper": partial(_plain, _upper),
+    "lower": partial(_plain, _lower),
     "reverse": partial(_plain, pc.utf8_reverse),
     "initcap": partial(_plain, _initcap),
     "length": partial(_plain, _length),
