@@ -98,6 +98,9 @@ def refuse_unknown_clauses(query: exp.Expr, text: str) -> None:
             raise _refused("ORDER BY ALL is not part of the language.", "Name the columns.", node, text)
         if isinstance(node, exp.In) and not (node.expressions or node.args.get("query")):
             raise _empty("The list after IN is empty.", "Put at least one value into it.", node, text)
+        if not all(isinstance(each, exp.Identifier) for each in node.args.get("using") or ()):
+            remedy = "Write names plainly or in backquotes, such as USING (id)."
+            raise _refused("USING takes names of columns.", remedy, node, text)
         if isinstance(node, (exp.From, exp.Join)) and not _named_or_query(node.this):
             raise _refused("FROM reads only names and subqueries.", "Write the query without it.", node, text)
         if isinstance(node, WindowClause):
