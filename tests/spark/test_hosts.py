@@ -247,6 +247,23 @@ def test_a_host_that_does_not_start_is_told_of(pipeline: Pipeline, monkeypatch: 
     assert told.value.code == "SASH-SPARK-085"
 
 
+@pytest.mark.parametrize(("times", "code"), [(1, "SASH-SPARK-085"), (3, "SASH-SPARK-083")])
+def test_a_host_that_is_killed_while_it_starts_is_started_again(
+    pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int, code: str
+) -> None:
+    """As by the system where memory is short. What ends by itself, here the next one, is not."""
+    program, tries = tmp_path / "python", tmp_path / "tries"
+    program.write_text(f"#!/bin/sh\necho >> {tries}\n[ $(wc -l < {tries}) -gt {times} ] || kill -9 $$\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        with pytest.raises(SashError) as caught:
+            list(hosts.ask(pipeline, TASK, []))
+    assert caught.value.code == code
+    assert len(tries.read_text()) == min(times + 1, 3)
+
+
 def test_a_worker_that_outlives_its_daemon_guards_its_hosts_itself() -> None:
     with subprocess.Popen([sys.executable, "-c", OUTLIVED], stdout=subprocess.PIPE, text=True) as process:
         out, _ = process.communicate(timeout=60)

@@ -177,6 +177,8 @@ def _start(path: str) -> socket.socket:
             time.sleep(0.02)
         if not lives(int(guardian)):
             raise ConnectionError("The guardian died meanwhile; the worker guards the next host itself.")
+        if (process.poll() or 0) < 0:
+            raise ConnectionError("It was killed before it listened, as for want of memory.")
     raise SashError(
         "SASH-SPARK-085",
         "The process that keeps the windows did not start.",
