@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -120,6 +121,19 @@ def test_what_a_run_left_that_was_killed_is_not_taken(tmp_path: Path) -> None:
     assert taken(one) is None
     two.bring(1, pack(1))
     assert taken(two) == [pack(bucket).column(1)[0].as_py() for bucket in (0, 1)]
+
+
+def test_file_systems_without_hard_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def has_no_links(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", has_no_links)
+    one, two = meetings(made(tmp_path, buckets=2, partitions=2), 0)
+    one.bring(0, pack(0))
+    assert taken(one) is None
+    two.bring(1, pack(1))
+    assert taken(two) == [pack(bucket).column(1)[0].as_py() for bucket in (0, 1)]
+    assert taken(one) is None
 
 
 def test_who_dies_over_the_note_is_run_again_and_takes_all(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["create_file", "replace_file"]
+__all__ = ["create_file", "lacks_links", "replace_file"]
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -46,7 +47,26 @@ def create_file(path: Path, write: Callable[[IO[bytes]], object]) -> bool:
             os.link(temporary, path)
         except FileExistsError:
             return False
+        except OSError as error:
+            if not lacks_links(error):
+                raise
+            return _opened_first(path, write)
         return True
+
+
+def lacks_links(error: OSError) -> bool:
+    """Whether a file could not be linked because its file system has no hard links, or no more of them."""
+    return error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+
+
+def _opened_first(path: Path, write: Callable[[IO[bytes]], object]) -> bool:
+    """Put a file at `path` unless there is one; whoever dies meanwhile leaves it without its content."""
+    try:
+        with open(path, "xb") as file:
+            write(file)
+    except FileExistsError:
+        return False
+    return True
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sash.catalog.atomic_files import replace_file
+from sash.catalog.atomic_files import lacks_links, replace_file
 from sash.errors import SashError
 from sash.spark.checkpoints.locking import Lock
 from sash.spark.failpoints import failpoint
@@ -135,7 +135,7 @@ def _link(old: Path, new: Path) -> None:
     try:
         os.link(old, beside)
     except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
+        if not lacks_links(error):
             raise
         replace_file(new, lambda file: file.write(old.read_bytes()))  # no hard links there
         return
