@@ -42,6 +42,7 @@ def record(
     owner: str = "ann",
     late: str | None = None,
     format: str | None = None,
+    until_end: bool = False,
 ) -> Record:
     """What a checkpoint of these queries would say."""
     catalog = Catalog()
@@ -59,7 +60,7 @@ def record(
             tables[each.name] = insert(History.empty(each), rows, EARLIEST)[0]
     plans = {name: each.optimized for name, each in planned.items()}
     pipeline = make_pipeline(
-        streams, plans, "integer", "/tmp/none", buckets=buckets, tables=tables, late=late
+        streams, plans, "integer", "/tmp/none", buckets=buckets, tables=tables, late=late, until_end=until_end
     )
     return record_of(pipeline, planned)
 
@@ -132,7 +133,7 @@ def test_another_reader_of_a_stream_is_refused(tmp_path: Path) -> None:
             checkpoint.close()
 
     def without_reader(stream: Mapping[str, Any]) -> dict[str, Any]:
-        return {fact: value for fact, value in stream.items() if fact != "reader"}
+        return {fact: value for fact, value in stream.items() if fact not in ("reader", "beside_sash")}
 
     bound("parquet")
     bound("csv")
@@ -141,6 +142,20 @@ def test_another_reader_of_a_stream_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sash" / "format.json").unlink()
     bound(None, forget=True)  # as an earlier version wrote it
     bound("parquet")
+
+
+def test_time_that_is_told_beside_dataframes_comes_and_goes_with_the_checkpoint(tmp_path: Path) -> None:
+    def bound(folder: str, **given: Any) -> None:
+        settled(tmp_path / folder, {"talkers": TALKERS}, **given)
+
+    bound("without")
+    bound("with", until_end=True)
+    bound("folder", format="parquet")
+    error = refused("SASH-SPARK-053", lambda: bound("without", until_end=True))
+    assert "All streams are DataFrames, and the checkpoint was made without until_end" in error.message
+    error = refused("SASH-SPARK-053", lambda: bound("with"))
+    assert "the checkpoint was made with one of until_end" in error.message
+    bound("folder", format="parquet", until_end=True)
 
 
 def test_a_table_that_changed_is_refused(tmp_path: Path) -> None:

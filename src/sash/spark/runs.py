@@ -141,8 +141,7 @@ def _check_sources(name: str, planned: Planned, feeds: Mapping[str, Feed]) -> No
 def _packs(plan: Plan, pipeline: Pipeline) -> DataFrame:
     """The packs of all streams: one source for those that Sash reads, and what tells the time."""
     frames = []
-    timed = pipeline.until_end or pipeline.heartbeat is not None or pipeline.idle_timeout is not None
-    if timed or any(spec.format is not None for spec in pipeline.streams):
+    if pipeline.has_source:
         from sash.spark.source.source import SashSource, pack_option
 
         plan.spark.dataSource.register(SashSource)

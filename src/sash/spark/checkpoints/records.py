@@ -27,6 +27,10 @@ from sash.spark.pipelines.pipeline import Pipeline
 
 FORMAT = 1
 
+_BESIDE = "beside_sash"
+"""Whether the run has a source of Sash's. It is told with each stream, where an older Sash does not mind
+a fact that it does not know; checkpoints that are older do not tell."""
+
 
 @dataclass(frozen=True)
 class Record:
@@ -63,6 +67,7 @@ def record_of(pipeline: Pipeline, planned: Mapping[str, Planned]) -> Record:
                 "time": each.definition.fields[each.definition.time].name,
                 "lateness": each.definition.lateness,
                 "reader": "Sash" if each.format is not None else "Spark",
+                _BESIDE: pipeline.has_source,
             }
             for each in pipeline.streams
         },
@@ -175,7 +180,9 @@ def _changed_streams(old: Record, new: Record) -> str | None:
         if before.get("reader", stream["reader"]) != stream["reader"]:  # earlier ones do not tell
             return _another_reader(name, before["reader"], stream["reader"])
     gone = [name for name in old.streams if name not in new.streams]
-    return f"Stream '{gone[0]}' of the checkpoint is gone." if gone else None
+    if gone:
+        return f"Stream '{gone[0]}' of the checkpoint is gone."
+    return _other_sources(old, new)
 
 
 def _another_reader(stream: str, before: str, now: str) -> str:
@@ -184,6 +191,18 @@ def _another_reader(stream: str, before: str, now: str) -> str:
         f"Stream '{stream}' was read by {before} and would be read by {now}: its source or its options "
         "have changed, or its folder now has partitions or is one that a sink of Spark writes to."
     )
+
+
+def _other_sources(old: Record, new: Record) -> str | None:
+    """Streams that are all DataFrames have a source of Sash's beside them only where it tells the time."""
+    settings = "until_end, idle_timeout and heartbeat"
+    for name, stream in new.streams.items():
+        before, now = old.streams[name].get(_BESIDE), stream[_BESIDE]
+        if before is False and now:
+            return f"All streams are DataFrames, and the checkpoint was made without {settings}."
+        if before and not now:
+            return f"All streams are DataFrames, and the checkpoint was made with one of {settings}."
+    return None
 
 
 def _changed_plans(old: Record, new: Record) -> str | None:

@@ -153,6 +153,12 @@ class Pipeline:
         return tuple(name for name, plan in self.queries.items() if has_it(plan))
 
     @property
+    def has_source(self) -> bool:
+        """Whether there is a source of Sash's: for the rows that it reads itself, or to tell the time."""
+        timed = self.until_end or self.heartbeat is not None or self.idle_timeout is not None
+        return timed or any(spec.format is not None for spec in self.streams)
+
+    @property
     def end_file(self) -> str | None:
         """Where the end of a run is announced, if only the driver can know that all rows are in."""
         frames = any(spec.format is None for spec in self.streams)
