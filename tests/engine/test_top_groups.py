@@ -34,8 +34,8 @@ CALLS = (
 ROW = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.int64(), pa.int64())
 
 
-def aggregate() -> GroupAggregate:
-    return GroupAggregate(ROW, GROUPS, CALLS, INPUT, Faults(), Pattern.STR)
+def aggregate(pattern: Pattern = Pattern.STR) -> GroupAggregate:
+    return GroupAggregate(ROW, GROUPS, CALLS, INPUT, Faults(), pattern)
 
 
 def check(lives: list[Life], random: Random, selected: tuple[int, ...], first: int, **how: Any) -> None:
@@ -47,7 +47,8 @@ def check(lives: list[Life], random: Random, selected: tuple[int, ...], first: i
 
     def made() -> TopGroups:
         top = TopRows(types, order, limit, offset, False, None)
-        return TopGroups(types, aggregate(), top, selected, CALLS[selected[first] - 2], ties)
+        below = aggregate(how.get("pattern", Pattern.STR))
+        return TopGroups(types, below, top, selected, CALLS[selected[first] - 2], ties)
 
     instants = instants_of(lives)
     frontiers = sorted({*random.sample(instants, min(len(instants), random.randint(1, 9))), instants[-1] + 1})
@@ -70,7 +71,7 @@ def some_lives(random: Random, value: Any, rows: int, pattern: str) -> list[Life
     return random_lives(random, row, rows, random.choice((10, 60)), pattern)
 
 
-@pytest.mark.parametrize("pattern", ["wk", "str"])
+@pytest.mark.parametrize("pattern", ["wks", "wk", "str"])
 @pytest.mark.parametrize("seed", range(12))
 def test_groups_by_any_count_or_sum(seed: int, pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(f"{seed}{pattern}")
@@ -79,7 +80,7 @@ def test_groups_by_any_count_or_sum(seed: int, pattern: str, monkeypatch: pytest
     values = random.choice(([1], [1, 2, 3], range(-500, 500)))
     lives = some_lives(random, lambda: random.choice(values), random.choice((60, 600)), pattern)
     selected, first = random.choice((((0, 1, 2), 2), ((3, 0, 1), 0), ((1, 0, 4, 2), 2), ((0, 2, 1, 5), 1)))
-    check(lives, random, selected, first)
+    check(lives, random, selected, first, pattern=Pattern[pattern.upper()])
 
 
 @pytest.mark.parametrize("seed", range(6))

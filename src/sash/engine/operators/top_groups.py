@@ -98,6 +98,9 @@ class TopGroups(Operator):
         self.aggregate.forget()
         if len(self.aggregate.keys) < known:
             self._order.keep(self.aggregate.keys.known())
+        count = int(self._memo[SHOWN])
+        # The number of an extreme lasts no longer than the step; the aggregate has the lasting one now.
+        self._shown_ints[:count] = self.aggregate.ints[self._shown[:count]]
         return result
 
     def _generalise(self) -> None:
