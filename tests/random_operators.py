@@ -10,6 +10,7 @@ from random import Random
 
 from random_parts import (
     CONSTANTS,
+    KINDS,
     OPERATORS,
     Draft,
     Item,
@@ -33,7 +34,7 @@ def select(scope: Scope) -> Draft:
 
 def project(scope: Scope) -> Draft:
     source = item(scope.below())
-    kinds = [scope.random.choice("isxd") for _ in range(scope.random.randint(1, 3))]
+    kinds = [scope.random.choice(KINDS) for _ in range(scope.random.randint(1, 3))]
     listed = ", ".join(f"{expression(scope.random, source.of, kind)} AS c{i}" for i, kind in enumerate(kinds))
     return Draft(
         f"SELECT {listed} FROM {source.text}", [(f"c{i}", k) for i, k in enumerate(kinds)], source.operators
@@ -45,8 +46,13 @@ def _two(scope: Scope, monotonic: bool | None = None) -> tuple[Item, Item]:
 
 
 def _equal(scope: Scope, left: Item, right: Item) -> str:
-    kind = scope.random.choice("iiiissxd")
-    return f"{left.of(scope.random, kind)} = {right.of(scope.random, kind)}"
+    random = scope.random
+
+    def one() -> str:
+        kind = random.choice(KINDS)
+        return f"{left.of(random, kind)} {random.choice(['=', '=', '=', '<=>'])} {right.of(random, kind)}"
+
+    return f"{one()} AND {one()}" if random.random() < 0.2 else one()
 
 
 def _joined(scope: Scope, word: str, monotonic: bool | None = None) -> Draft:
@@ -72,6 +78,18 @@ def join_three(scope: Scope) -> Draft:
     where = f"{_equal(scope, first, second)} AND {_equal(scope, scope.random.choice([first, second]), third)}"
     sql = f"SELECT {listed} FROM {', '.join(part.text for part in parts)} WHERE {where}"
     return Draft(sql, columns, [name for part in parts for name in part.operators])
+
+
+def join_four(scope: Scope) -> Draft:
+    """Streams one after the other, each joined to any before it, outer or inner."""
+    random = scope.random
+    parts = [leaf(scope), leaf(scope), leaf(scope), item(scope.below(False))]
+    text = parts[0].text
+    for i, part in enumerate(parts[1:], 1):
+        word = random.choice(["INNER", "INNER", "LEFT", "RIGHT", "FULL OUTER"])
+        text += f" {word} JOIN {part.text} ON {_equal(scope, random.choice(parts[:i]), part)}"
+    listed, columns = chosen(random, [c for part in parts for c in part.columns])
+    return Draft(f"SELECT {listed} FROM {text}", columns, [name for part in parts for name in part.operators])
 
 
 def theta_join(scope: Scope) -> Draft:
@@ -103,7 +121,7 @@ def _filtered(scope: Scope, negative: bool) -> Draft:
     random = scope.random
     left, right = _two(scope, False if negative else None)
     listed, columns = chosen(random, left.columns, whole=0.5)
-    kind = random.choice("iiiissxd")
+    kind = random.choice(KINDS)
     not_ = "NOT " if negative else ""
     form = random.choice(["exists", "in", "join", "in where"])
     if form == "exists":
@@ -150,7 +168,7 @@ def retroactive_join(scope: Scope) -> Draft:
 
 def _set(word: str, monotonic: bool | None) -> Callable[[Scope], Draft]:
     def operator(scope: Scope) -> Draft:
-        kinds = [scope.random.choice("isxd") for _ in range(scope.random.randint(1, 2))]
+        kinds = [scope.random.choice(KINDS) for _ in range(scope.random.randint(1, 2))]
         left, right = shaped(scope.below(monotonic), kinds), shaped(scope.below(monotonic), kinds)
         return Draft(f"{left.sql} {word} {right.sql}", left.columns, left.operators + right.operators)
 
@@ -169,6 +187,8 @@ _AGGREGATES = {
     "MIN({s})": "s", "MAX({s})": "s", "MIN({i})": "i", "MAX({i})": "i", "MIN({d})": "d", "MAX({d})": "d",
     "COUNT(DISTINCT {s})": "i", "COUNT(DISTINCT {i})": "i", "COUNT(DISTINCT {x})": "i",
     "COUNT(DISTINCT {d})": "i", "SUM(DISTINCT {i})": "i", "SUM(DISTINCT {d})": "d",
+    "MIN({b})": "b", "MAX({b})": "b", "MIN({y})": "y", "MAX({y})": "y", "MIN({m})": "m", "MAX({m})": "m",
+    "COUNT(DISTINCT {b})": "i", "COUNT(DISTINCT {y})": "i", "COUNT({m})": "i",
 }  # fmt: skip
 """Calls, by the kind of their result."""
 
@@ -188,22 +208,43 @@ def _aggregates(scope: Scope, source: Item) -> list[tuple[str, str]]:
     found = []
     for template in random.sample(list(templates), random.randint(1, 3)):
         columns = {kind: source.of(random, kind) for kind in CONSTANTS}
-        found.append((template.format(**columns), templates[template]))
+        call = template.format(**columns)
+        if random.random() < 0.2:
+            call += f" FILTER (WHERE {predicate(random, source.of)})"
+        found.append((call, templates[template]))
     return found
 
 
 def group_by(scope: Scope, having: bool = False) -> Draft:
     random = scope.random
     source = item(scope.below())
-    key = random.choice([source.of(random, "i"), source.of(random, "s"), f"{source.of(random, 'i')} % 2"])
-    kind = "s" if (key, "s") in source.columns or key == "'a'" else "i"
-    calls = _aggregates(scope, source)
-    listed = ", ".join([f"{key} AS c0", *(f"{call} AS c{i}" for i, (call, _) in enumerate(calls, 1))])
-    tail = f" HAVING COUNT(*) {random.choice(['>', '>=', '='])} {random.randint(1, 2)}" if having else ""
-    if key in CONSTANTS.values():
+    keys = _group_keys(random, source)
+    if not keys:
         return global_aggregate(scope)
-    columns = [("c0", kind)] + [(f"c{i}", kind) for i, (_, kind) in enumerate(calls, 1)]
-    return Draft(f"SELECT {listed} FROM {source.text} GROUP BY {key}{tail}", columns, source.operators)
+    calls = _aggregates(scope, source)
+    listed = ", ".join(f"{text} AS c{i}" for i, (text, _) in enumerate(keys + calls))
+    names = ", ".join(text for text, _ in keys)
+    tail = f" HAVING {_having(random, calls)}" if having else ""
+    columns = [(f"c{i}", kind) for i, (_, kind) in enumerate(keys + calls)]
+    return Draft(f"SELECT {listed} FROM {source.text} GROUP BY {names}{tail}", columns, source.operators)
+
+
+def _group_keys(random: Random, source: Item) -> list[tuple[str, str]]:
+    """One or two expressions to group by, and their kinds; none if there is no column for them."""
+    found: dict[str, str] = {}
+    for kind in random.choices(KINDS, k=random.choice([1, 1, 1, 2])):
+        column = source.own_of(random, kind)
+        if column is not None:
+            found[f"{column} % 2" if kind == "i" and random.random() < 0.3 else column] = kind
+    return list(found.items())
+
+
+def _having(random: Random, calls: Sequence[tuple[str, str]]) -> str:
+    """A condition on a group: on its size, or on what is computed of it."""
+    call, kind = random.choice(calls)
+    sizes = f"COUNT(*) {random.choice(['>', '>=', '='])} {random.randint(1, 2)}"
+    compared = {"i": ">= 1", "s": "<> 'b'", "d": "> 0.5"}.get(kind, "IS NOT NULL")
+    return random.choice([sizes, sizes, f"{call} {compared}", f"{sizes} OR {call} {compared}"])
 
 
 def having(scope: Scope) -> Draft:
@@ -293,6 +334,7 @@ OPERATORS.update({
     "intersect_all": (_set("INTERSECT ALL", False), False, False),
     "join": (join, False, False),
     "join_three": (join_three, False, False),
+    "join_four": (join_four, False, False),
     "theta_join": (theta_join, False, False),
     "cross_join": (cross_join, False, False),
     "left_join": (left_join, False, False),

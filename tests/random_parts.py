@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 __all__ = [
-    "COLUMNS", "CONSTANTS", "OPERATORS", "Columns", "Draft", "Item", "Scope", "chosen", "expression", "item",
-    "leaf", "make", "predicate", "relation", "shaped",
+    "COLUMNS", "CONSTANTS", "KINDS", "OPERATORS", "Columns", "Draft", "Item", "Scope", "chosen", "expression",
+    "item", "leaf", "make", "predicate", "relation", "shaped",
 ]  # fmt: skip
 
 from collections.abc import Callable
@@ -15,13 +15,32 @@ from dataclasses import dataclass, field
 from random import Random
 
 Columns = list[tuple[str, str]]
-"""Names and kinds: i (integer), s (string), x (double), d (decimal)."""
+"""Names and kinds: i (integer), s (string), x (double), d (decimal), b (boolean), y (date), m (timestamp)."""
 
-CONSTANTS = {"i": "1", "s": "'a'", "x": "1.0D", "d": "1.5"}
+CONSTANTS = {
+    "i": "1",
+    "s": "'a'",
+    "x": "1.0D",
+    "d": "1.5",
+    "b": "true",
+    "y": "DATE '2026-01-02'",
+    "m": "TIMESTAMP '2026-01-02 00:00:00'",
+}
+TYPES = {
+    "i": "BIGINT",
+    "s": "STRING",
+    "x": "DOUBLE",
+    "d": "DECIMAL(12, 2)",
+    "b": "BOOLEAN",
+    "y": "DATE",
+    "m": "TIMESTAMP",
+}
+KINDS = "iiiisssxxddbym"
+"""To draw from: what is asked for often stands there often."""
 
 COLUMNS: dict[str, Columns] = {
-    "r": [("ts", "i"), ("k", "i"), ("s", "s"), ("x", "x"), ("d", "d")],
-    "p": [("ts", "i"), ("k", "i"), ("s", "s"), ("x", "x"), ("d", "d")],
+    "r": [("ts", "i"), ("k", "i"), ("s", "s"), ("x", "x"), ("d", "d"), ("b", "b"), ("y", "y"), ("m", "m")],
+    "p": [("ts", "i"), ("k", "i"), ("s", "s"), ("x", "x"), ("d", "d"), ("b", "b"), ("y", "y"), ("m", "m")],
     "e": [("ts", "i"), ("k", "i"), ("s", "s"), ("ends", "i")],
 }
 
@@ -99,7 +118,7 @@ def window(scope: Scope, name: str) -> tuple[str, str]:
     kinds += ["partition_slide", "now", "unbounded"] + ["until"] * (6 if name == "e" else 0)
     kind = random.choice(kinds)
     size, slide = random.randint(1, 8), random.randint(1, 4)
-    column = random.choice(["k", "s"])
+    column = random.choice(["k", "s", "k, s"] + (["x", "d", "b, y", "m"] if name != "e" else []))
     return {
         "range": f"[RANGE {size}]",
         "range_slide": f"[RANGE {size} SLIDE {slide}]",
@@ -125,16 +144,44 @@ def item(scope: Scope) -> Item:
     """A stream with a window, or a query in parentheses."""
     if scope.depth <= 0 or scope.random.random() < 0.35:
         return leaf(scope)
-    draft = relation(scope)
+    draft = bare(scope) if scope.random.random() < 0.15 else relation(scope)
     alias = scope.alias()
     text = ""
     if draft.stream and scope.random.random() < 0.7:
-        size = scope.random.randint(1, 6)
-        text = scope.random.choice([f"[RANGE {size}]", "[NOW]", f"[ROWS {size}]", f"[RANGE {size} SLIDE 2]"])
-        if scope.slide is not None:
-            text = f"[RANGE {size} SLIDE {scope.slide}]"
+        text = _window_on(scope, draft.columns)
     columns = [(f"{alias}.{c}", k) for c, k in draft.columns]
     return Item(f"({draft.sql}) {text} AS {alias}".replace(")  AS", ") AS"), columns, draft.operators)
+
+
+def _window_on(scope: Scope, columns: Columns) -> str:
+    """A window on a subquery that is a stream."""
+    random = scope.random
+    size = random.randint(1, 6)
+    if scope.slide is not None:
+        return f"[RANGE {size} SLIDE {scope.slide}]"
+    names = [name for name, _ in random.sample(columns, min(len(columns), random.randint(1, 2)))]
+    key = f"PARTITION BY {', '.join(names)}"
+    return random.choice([
+        f"[RANGE {size}]", "[NOW]", f"[ROWS {size}]", f"[RANGE {size} SLIDE 2]", f"[ROWS {size} SLIDE 2]",
+        f"[{key} ROWS {size}]", f"[{key} ROWS 2 RANGE {size}]", f"[{key} ROWS 2 SLIDE 3]", "[UNBOUNDED]",
+    ])  # fmt: skip
+
+
+def bare(scope: Scope) -> Draft:
+    """Streams without windows, selected, projected, put together, met with the table: still a stream."""
+    random = scope.random
+    kinds = random.sample(KINDS, random.randint(1, 3))
+    parts = []
+    for _ in range(random.choice([1, 1, 2, 3])):
+        name, alias = random.choice("rrppe"), scope.alias()
+        source = Item(name, [(f"{alias}.{c}", k) for c, k in COLUMNS[name]], [])
+        values = [f"CAST({source.of(random, kind)} AS {TYPES[kind]})" for kind in kinds]
+        listed = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values))
+        table = f" JOIN t ON {alias}.k = t.k" if random.random() < 0.2 else ""
+        where = f" WHERE {predicate(random, source.of)}" if random.random() < 0.4 else ""
+        parts.append(f"SELECT {listed} FROM {name} AS {alias}{table}{where}")
+    columns = [(f"c{i}", kind) for i, kind in enumerate(kinds)]
+    return Draft(" UNION ALL ".join(parts), columns, ["bare"], stream=True)
 
 
 def predicate(random: Random, of: Callable[[Random, str], str]) -> str:
@@ -150,6 +197,10 @@ def predicate(random: Random, of: Callable[[Random, str], str]) -> str:
         lambda: f"{of(random, 'i')} % 2 = {random.randint(0, 1)}",
         lambda: f"{of(random, 'i')} BETWEEN 0 AND {random.randint(1, 9)}",
         lambda: f"coalesce({of(random, 'i')}, 0) >= {random.randint(0, 2)}",
+        lambda: of(random, "b"),
+        lambda: f"{of(random, 'b')} IS {random.choice(['', 'NOT '])}NULL",
+        lambda: f"{of(random, 'y')} {random.choice(['<', '>=', '='])} DATE '2026-01-02'",
+        lambda: f"{of(random, 'm')} {random.choice(['<', '>=', '='])} TIMESTAMP '2026-01-02 00:00:00'",
     ]
     one = random.choice(simple)()
     if random.random() < 0.3:
@@ -180,6 +231,18 @@ def expression(random: Random, of: Callable[[Random, str], str], kind: str) -> s
             f"{of(random, 'd')} + 1", f"{of(random, 'd')} * {of(random, 'd')}", f"-{of(random, 'd')}",
             f"CAST({of(random, 'i')} AS DECIMAL(6, 2))", f"round({of(random, 'd')}, 1)",
         ]),
+        "b": lambda: random.choice([
+            f"NOT {of(random, 'b')}", f"{of(random, 'i')} > 1", f"{of(random, 's')} = 'a'",
+            f"{of(random, 'b')} AND {of(random, 'x')} > 1", f"{of(random, 'd')} <=> 1.50",
+        ]),
+        "y": lambda: random.choice([
+            f"date_add({of(random, 'y')}, 1)", f"CAST({of(random, 'm')} AS DATE)",
+            f"trunc({of(random, 'y')}, 'month')",
+        ]),
+        "m": lambda: random.choice([
+            f"{of(random, 'm')} + INTERVAL 1 DAY", f"CAST({of(random, 'y')} AS TIMESTAMP)",
+            f"date_trunc('day', {of(random, 'm')})",
+        ]),
     }[kind]()  # fmt: skip
 
 
@@ -201,9 +264,8 @@ def shaped(scope: Scope, kinds: list[str]) -> Draft:
     """A query that gives columns of the given kinds: for set operations."""
     source = item(scope)
     names = [source.of(scope.random, kind) for kind in kinds]
-    cast = {"i": "BIGINT", "s": "STRING", "x": "DOUBLE", "d": "DECIMAL(12, 2)"}
     listed = ", ".join(
-        f"CAST({n} AS {cast[k]}) AS c{i}" for i, (n, k) in enumerate(zip(names, kinds, strict=True))
+        f"CAST({n} AS {TYPES[k]}) AS c{i}" for i, (n, k) in enumerate(zip(names, kinds, strict=True))
     )
     where = f" WHERE {predicate(scope.random, source.of)}" if scope.random.random() < 0.3 else ""
     columns = [(f"c{i}", kind) for i, kind in enumerate(kinds)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = ["OPERATORS", "Pair", "draw_pair"]
 
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from random import Random
 
@@ -16,8 +17,10 @@ from random_operators import LOWEST, OPERATORS
 from random_parts import COLUMNS, Scope, make
 from sash.testing.cells import render_table, show_cell
 
-STREAMS = """CREATE STREAM r (ts BIGINT, k INT, s STRING, x DOUBLE, d DECIMAL(6, 2)) TIME ts{r_late};
-CREATE STREAM p (ts BIGINT, k INT, s STRING, x DOUBLE, d DECIMAL(6, 2)) TIME ts;
+STREAMS = """CREATE STREAM r (ts BIGINT, k INT, s STRING, x DOUBLE, d DECIMAL(6, 2),
+  b BOOLEAN, y DATE, m TIMESTAMP) TIME ts{r_late};
+CREATE STREAM p (ts BIGINT, k INT, s STRING, x DOUBLE, d DECIMAL(6, 2),
+  b BOOLEAN, y DATE, m TIMESTAMP) TIME ts;
 CREATE STREAM e (ts BIGINT, k INT, s STRING, ends BIGINT) TIME ts;
 CREATE TABLE t (k INT, name STRING, PRIMARY KEY (k));
 CREATE TABLE u (k INT, name STRING) RETROACTIVE;
@@ -51,6 +54,9 @@ class Pair:
 
 _ODD = [-0.0, -1.0, float("nan"), float("inf"), float("-inf")]
 
+_DAYS = [date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 2), date(1969, 12, 31)]
+_MOMENTS = [datetime(2026, 1, 2), datetime(2026, 1, 2, 3, 4, 5, 6), datetime(1969, 12, 31, 23, 59, 59, 9)]
+
 
 def _rows(random: Random, stream: str) -> list[dict[str, object]]:
     rows, ts = [], random.randint(0, 3)
@@ -65,6 +71,9 @@ def _rows(random: Random, stream: str) -> list[dict[str, object]]:
             row["d"] = random.choice(
                 [Decimal("0.50"), Decimal("1.50"), Decimal("1.50"), Decimal("-2.25"), None]
             )
+            row["b"] = random.choice([True, True, False, None])
+            row["y"] = random.choice([*_DAYS, None])
+            row["m"] = random.choice([*_MOMENTS, None])
         rows.append(row)
     return rows
 
