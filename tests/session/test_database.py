@@ -378,7 +378,7 @@ def test_what_is_nested_too_deeply_is_refused_in_words(db: Database) -> None:
         ("SELECT src AS at FROM packets [RANGE 9]", "Give it another name with AS, such as AS my_at."),
         ("SELECT * FROM (SELECT src AS at FROM packets [RANGE 9])", "instead of the star"),
         ("SELECT src FROM packets [RANGE 9] WHERE bytes > 'abc'", "CAST what stands beside it"),
-        ("SELECT year('abc') AS y FROM packets [RANGE 9]", "such as TIMESTAMP '2024-01-31 12:00:00'."),
+        ("SELECT year('abc') AS y FROM packets [RANGE 9]", "such as DATE '2024-01-31'."),
     ],
 )
 def test_remedies_speak_of_the_mistake(db: Database, query: str, remedy: str) -> None:
