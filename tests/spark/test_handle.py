@@ -147,6 +147,18 @@ def test_a_run_whose_spark_has_gone_gives_everything_back(tmp_path: Path) -> Non
     assert sink.closed == 1
 
 
+def test_java_that_goes_while_it_is_asked_for_its_error_has_gone() -> None:
+    class Going:
+        def toString(self) -> str:
+            raise ConnectionRefusedError("Java has gone")
+
+    error = RuntimeError("An error occurred while calling o1.stop.")
+    error.java_exception = Going()  # type: ignore[attr-defined]
+    told = sash_error(error)
+    assert told.code == "SASH-SPARK-088"
+    assert told.__cause__ is error
+
+
 class Unwatched(FakeQuery):
     """Whose end the watcher hears of late, as when other threads are at work."""
 

@@ -107,7 +107,7 @@ def sash_error(error: BaseException) -> SashError:
     """The one error that a user should see for what Spark raised; Spark's own is its cause."""
     if isinstance(error, SashError):
         return error
-    found = _gone() if _java_has_gone(error) else _told_of(error)
+    found = _gone() if _java_has_gone(error) else _asked_of(error)
     found.__cause__ = error
     return found
 
@@ -119,6 +119,16 @@ def _gone() -> SashError:
         remedy="If memory was short, the system's log says so: give it more, or let it have less "
         "(spark.driver.memory). Start again with the same checkpoint; nothing is lost or doubled.",
     )
+
+
+def _asked_of(error: BaseException) -> SashError:
+    """What Java tells of its error, if it is still there to be asked."""
+    try:
+        return _told_of(error)
+    except Exception as later:
+        if not _java_has_gone(later):
+            raise
+        return _gone()
 
 
 def _told_of(error: BaseException) -> SashError:
